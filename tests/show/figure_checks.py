@@ -12,20 +12,8 @@ from utils.show import Picture
 TOKENS = "Your journey starts with one step".split()
 SCORES = INPUTS @ INPUTS.T
 WEIGHTS = SCORES.softmax(-1)
-AWKWARD = [
-    "$x_1$",
-    " the",
-    "\n",
-    "汉字漢字",
-    "😀",
-    "supercalifragilistic",
-    "",
-    '<b>&"',
-    "a\tb",
-    "\u202eabc",
-    "$\\frac$",
-    "WWWWWWWWWWWW",
-]
+AWKWARD = ["$x_1$", " the", "\n", "汉字漢字", "😀", "supercalifragilistic"]
+AWKWARD += ["", '<b>&"', "a\tb", "\u202eabc", "$\\frac$", "WWWWWWWWWWWW"]
 
 
 def awkward_texts(n):
@@ -73,10 +61,7 @@ def assert_not_clipped(picture, widest=6.001):
     figure = picture.figure
     drawn = figure.get_tightbbox(figure.canvas.get_renderer())
     width, height = figure.get_size_inches()
-    assert drawn.x0 >= 0
-    assert drawn.x1 <= width
-    assert drawn.y0 >= 0
-    assert drawn.y1 <= height
+    assert drawn.x0 >= 0 and drawn.x1 <= width and drawn.y0 >= 0 and drawn.y1 <= height
     shot = pixels(picture)
     border = np.concatenate([shot[0], shot[-1], shot[:, 0], shot[:, -1]])
     assert (border == 255).all(), "part of the drawing touches the edge"

@@ -1,8 +1,9 @@
 """Check the figures of class results: nothing is cut off at any size, and colours, key and alt text are right."""
 
 import pytest
+from matplotlib.colors import to_rgb
 
-from tests.show.figure_checks import AWKWARD, assert_not_clipped, awkward_texts
+from tests.show.figure_checks import AWKWARD, assert_not_clipped, awkward_texts, luminance
 from utils import show
 from utils.show.class_results import STATES
 
@@ -62,11 +63,6 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, snapshot):
 
 def test_neighbouring_states_differ_in_lightness():
     """Colour-blind readers and printed pages need this: good states are light, bad states are dark."""
-
-    def lightness(colour):
-        red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        return 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
-
-    light = {name: lightness(colour) for name, colour in STATES.items()}
+    light = {name: luminance(to_rgb(colour)) for name, colour in STATES.items()}
     assert light["absent"] > light["passed"] > light["not attempted"] > 2 * light["failed"] > 2 * light["unreadable"]
     assert light["passed"] > 3.5 * light["failed"] and light["waits for another exercise"] > 2 * light["failed"]

@@ -13,11 +13,7 @@ from utils.show import colours
 from utils.show.colours import PALETTE
 
 TONES = {"light": 0, "dark": 1}
-DARK_PAGES = (
-    "#111111",
-    "#111417",
-    "#14181e",
-)  # the backgrounds of JupyterLab, of our pages, and of Sphinx's book theme
+DARK_PAGES = ("#111111", "#111417", "#14181e")  # the backgrounds of JupyterLab, our pages, and Sphinx's book theme
 WRITTEN = ["ink", "muted", "blue", "vermilion", "green", "purple", "brown"]
 TINTS = [name for name in PALETTE if name.startswith("tint-")]
 

@@ -185,11 +185,7 @@ BAD_CALLS = [
     bad_call("causal", NAN, TOKENS, 0),
     bad_call("causal", SCORES.masked_fill(SCORES > 1, -torch.inf), TOKENS, 0),
     bad_call("causal", ..., TOKENS, 0),
-    bad_call(
-        "attention",
-        TOKENS[:4],
-        HEADS[None],
-    ),
+    bad_call("attention", TOKENS[:4], HEADS[None]),
     bad_call("attention", TOKENS[:4], HEADS[0, 0]),
     bad_call("attention", TOKENS[:4], HEADS[:, :3]),
     bad_call("attention", TOKENS[:3], HEADS),

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Circle, FancyBboxPatch
 
 from tests.show.figure_checks import (
@@ -35,10 +35,6 @@ def chips(picture):
     return [patch for patch in picture.figure.axes[0].patches if isinstance(patch, FancyBboxPatch)]
 
 
-def hexed(colour):
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colour[:3])
-
-
 # ---------------------------------------------------------------- tokens
 
 
@@ -51,7 +47,7 @@ def test_each_token_is_a_chip_with_its_id(snapshot):
 
 
 def test_neighbours_differ_in_colour_and_ink_is_legible_on_all():
-    colours = [hexed(chip.get_facecolor()) for chip in chips(show.tokens(TEXT * 5))]
+    colours = [to_hex(chip.get_facecolor()) for chip in chips(show.tokens(TEXT * 5))]
     assert all(a != b for a, b in itertools.pairwise(colours)) and set(colours) == set(CHIPS)
     for chip in CHIPS:
         assert contrast_ratio(to_rgb(INK), to_rgb(chip)) >= 7 and contrast_ratio(to_rgb(MUTED), to_rgb(chip)) >= 4.5
@@ -107,7 +103,7 @@ def test_merges_align_the_same_text_and_mark_what_is_new(snapshot):
     for row in ends[1:]:
         assert set(row) <= set(ends[0]), "a chip must start at the start of one of its letters"
     new = [
-        [hexed(chip.get_edgecolor()) == VERMILION and chip.get_edgecolor()[3] == 1 for chip in row]
+        [to_hex(chip.get_edgecolor()) == VERMILION and chip.get_edgecolor()[3] == 1 for chip in row]
         for row in rows.values()
     ]
     assert [sum(row) for row in new] == [0, 3, 3]
@@ -124,8 +120,8 @@ def test_equal_tokens_have_one_colour_and_neighbours_another():
     of = {}
     rows = {}
     for chip, letter in zip(chips(picture), letters, strict=True):
-        of.setdefault(letter.get_text(), set()).add(hexed(chip.get_facecolor()))
-        rows.setdefault(round(chip.get_y(), 3), []).append(hexed(chip.get_facecolor()))
+        of.setdefault(letter.get_text(), set()).add(to_hex(chip.get_facecolor()))
+        rows.setdefault(round(chip.get_y(), 3), []).append(to_hex(chip.get_facecolor()))
     assert all(len(colours) == 1 for colours in of.values())
     for row in rows.values():
         assert all(a != b for a, b in itertools.pairwise(row))

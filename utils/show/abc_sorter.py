@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import parse_numbers, shape_text
+from utils.show.arguments import parse_numbers, require_unit_interval, shape_text
 from utils.show.colours import DIVERGING, INK, MUTED, SEQUENTIAL, SERIES, VERMILION
+from utils.show.drawing_types import ArrayLike
 from utils.show.marks import hide_frame, write_numbers
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_figure
 from utils.show.sizes import BENCH, SMALL, TEXT
 from utils.show.text_format import list_values, number_text, token_label
 
 CELL = 0.36  # inches
 
 
-@with_course_theme
-def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
+@course_theme()
+def gates(gate: ArrayLike, base: ArrayLike | None = None, title: str | None = None) -> Picture:
     """Draw the product gate × base = weight, with one row for each head.
 
     Without `base`, draw only the gate.
@@ -26,11 +27,12 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
     Args:
         gate: [heads, embed_dim, d_head] numbers between 0 and 1; at most 4 heads of 8 × 8.
         base: [heads, embed_dim, d_head] numbers, or None for the strict variant.
+
+    Raises:
+        ValueError: if `gate` or `base` has a wrong shape, or `gate` a number outside 0…1.
     """
     shares = parse_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
-    wrong = shares.min() if shares.min() < 0 else shares.max()
-    if wrong < 0 or wrong > 1:
-        raise ValueError(f"gate must be between 0 and 1; found {number_text(wrong)}.")
+    require_unit_interval(shares, "gate", "")
     if len(shares) > 4 or max(shares.shape[1:]) > 8:
         raise ValueError(f"gates draws at most 4 heads of 8 × 8; got {shape_text(shares)}.")
     tables = [("gate: softmax(A @ B)", shares)]
@@ -49,34 +51,36 @@ def gates(gate: Any, base: Any = None, title: str | None = None) -> Picture:
         y = BENCH - 1 - (h + 1) * height - h * 0.3
         for k, (name, values) in enumerate(tables):
             axes = new_axes(figure, 2 + k * (max(width, 1.35) + 0.45), y, width, height)
-            signed = k > 0
-            scale = (-limit, limit) if signed else (0, 1)
-            colours = DIVERGING if signed else SEQUENTIAL
-            axes.imshow(values[h], cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
+            low, high, colours = (-limit, limit, DIVERGING) if k else (0, 1, SEQUENTIAL)
+            axes.imshow(values[h], cmap=colours, vmin=low, vmax=high, aspect="auto")
             write_numbers(axes, values[h], CELL, SMALL)
             hide_frame(axes)
             if h == 0:
                 axes.set_title(name, size=SMALL, color=MUTED, pad=5)
             if k == 0:
                 axes.set_ylabel(f"head {h}", color=SERIES[h], weight="bold")
-            if k:
-                sign, place = "×" if k == 1 else "=", {"transform": axes.transAxes, "ha": "center", "va": "center"}
-                axes.text(-0.22 / width, 0.5, sign, size=TEXT + 3, color=MUTED, **place)
+            else:
+                place: dict[str, Any] = dict(
+                    transform=axes.transAxes, ha="center", va="center", size=TEXT + 3, color=MUTED
+                )
+                axes.text(-0.22 / width, 0.5, " ×="[k], **place)
             flat = "; ".join(", ".join(map(number_text, row)) for row in values[h])
             words.append(f"Head {h}, {name}: {flat}.")
     whole = "Without a base, the gate itself is the weight"
-    return finish_picture(
-        figure, title, whole if base is None else "A gate lets a fraction of the base through", "\n".join(words)
-    )
+    default = whole if base is None else "A gate lets a fraction of the base through"
+    return finish_picture(figure, title, default, "\n".join(words))
 
 
-@with_course_theme
+@course_theme()
 def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
     """Draw how the sorter writes its answer: one row for each letter, with each head's weights and the probabilities.
 
     Args:
         steps: the result of `utils.models.abc_sorter.trace(model, letters)`; each step has `.prefix`, `.probs`,
             `.weights` and `.chosen`.
+
+    Raises:
+        ValueError: if `steps` is empty, or the weights of a step are not a table of numbers.
     """
     steps = list(steps)
     if not steps:
@@ -87,11 +91,10 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
     for k, step in enumerate(steps):
         y = BENCH - 1 - (k + 1) * pitch
         weights = parse_numbers(step.weights, "weights", [2], "[heads, seq]")
-        heads = len(weights)
+        heads, seq = weights.shape
         axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
-        shown = np.full((heads, longest), np.nan)
-        shown[:, : weights.shape[1]] = weights
-        axes.imshow(np.ma.masked_invalid(shown), cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # nan is drawn as no colour
+        axes.imshow(shown, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         write_numbers(axes, weights, side, SMALL - 1)
         hide_frame(axes)
         axes.set_yticks(range(heads), [f"head {h}" for h in range(heads)], size=SMALL)
@@ -108,8 +111,10 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         hide_frame(chart)
         chart.set_yticks(range(len(names)), [f"p({token_label(name)})" for name in names], size=SMALL)
         chart.tick_params(length=0)
-        large = {"size": TEXT + 3, "weight": "bold", "color": VERMILION}
-        chart.text(1.06, 0.5, f"→ {step.chosen}", transform=chart.transAxes, va="center", **large)
+        large: dict[str, Any] = dict(
+            size=TEXT + 3, weight="bold", color=VERMILION, transform=chart.transAxes, va="center"
+        )
+        chart.text(1.06, 0.5, f"→ {step.chosen}", **large)
         looked = "; ".join(f"head {h}: {list_values(list(step.prefix), row)}" for h, row in enumerate(weights))
         chances = ", ".join(f"p({name}) {value:.3f}" for name, value in step.probs.items())
         words.append(f"Step {k + 1}: sees {step.prefix}, {chances}, writes {step.chosen}. {looked}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ def as_lists(value: Any) -> Any:
 
 
 def shape_text(array: np.ndarray) -> str:
-    return "[" + ", ".join(map(str, array.shape)) + "]"
+    return str(list(array.shape))
 
 
 def require_filled(value: Any, name: str) -> None:
@@ -32,6 +33,16 @@ def require_filled(value: Any, name: str) -> None:
 
 
 def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np.ndarray:
+    """Return `value` as an array of numbers or bools.
+
+    Args:
+        name: the name of the argument, for the error message.
+        dims: the allowed numbers of dimensions.
+        expected: a description of the expected shape, for the error message.
+
+    Raises:
+        ValueError: if `value` is unfilled, ragged, empty or not numeric, or has another number of dimensions.
+    """
     require_filled(value, name)
     plain = as_lists(value)
     try:
@@ -49,39 +60,41 @@ def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np
 
 
 def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, allow_neg_inf: bool = False) -> np.ndarray:
-    """Return `value` as a float64 array; raise a ValueError for NaN and infinity, except -inf if `allow_neg_inf`."""
+    """Return `value` as a float64 array; see `parse_array`.
+
+    Raises:
+        ValueError: also for nan and infinity, except -inf if `allow_neg_inf`.
+    """
     array = parse_array(value, name, dims, expected).astype(np.float64)
-    if np.isnan(array).any():
-        where = ", ".join(str(int(i)) for i in np.argwhere(np.isnan(array))[0])
-        raise ValueError(f"{name}[{where}] is nan, which cannot be drawn; look for the step that produced it.")
-    bad = array == np.inf if allow_neg_inf else np.isinf(array)
-    if bad.any():
-        where = ", ".join(str(int(i)) for i in np.argwhere(bad)[0])
-        raise ValueError(f"{name}[{where}] is infinite; expected finite numbers{' or -inf' if allow_neg_inf else ''}.")
+    infinite = array == np.inf if allow_neg_inf else np.isinf(array)
+    for bad, problem in (
+        (np.isnan(array), "is nan, which cannot be drawn; look for the step that produced it"),
+        (infinite, f"is infinite; expected finite numbers{' or -inf' if allow_neg_inf else ''}"),
+    ):
+        if bad.any():
+            raise ValueError(f"{name}[{', '.join(map(str, np.argwhere(bad)[0]))}] {problem}.")
     return array
 
 
-def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance: float = 1e-6) -> np.ndarray:
-    """Return `shares` after a check that all numbers are between 0 and 1.
+def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance: float = 1e-6) -> None:
+    """Check that all numbers are between 0 and 1.
 
     Args:
         remedy: the sentence of the error message that says what to do.
         tolerance: how far rounding may raise a number above 1.
+
+    Raises:
+        ValueError: if a number is outside 0…1.
     """
     wrong = shares.min() if shares.min() < 0 else shares.max()
     if wrong < -1e-6 or wrong > 1 + tolerance:
-        raise ValueError(f"{name} must be between 0 and 1; found {number_text(wrong)}. {remedy}")
-    return shares
+        raise ValueError(f"{name} must be between 0 and 1; found {number_text(wrong)}. {remedy}".rstrip())
 
 
 def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
     """Return `value` after a check that it is a whole number from `minimum` to `maximum`."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < minimum
-        or (maximum is not None and value > maximum)
-    ):
+    highest = math.inf if maximum is None else maximum
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= highest:
         bounds = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise ValueError(f"{name} must be {what} {bounds}; got {value!r}.")
     return value

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import parse_integer, parse_names, parse_numbers
-from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION, text_colour_on
-from utils.show.marks import draw_cell_borders
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.colours import BLUE, FAINT, MUTED, NO, PAPER, SEQUENTIAL, VERMILION
+from utils.show.drawing_types import ArrayLike
+from utils.show.marks import draw_cell_borders, write_numbers
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, new_figure
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import fit_font_size, list_values, number_text, text_width, token_label
 
@@ -18,7 +19,11 @@ MOST_POSITIONS = 16
 
 
 def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Return `scores` as a square table of finite numbers, and the names of its positions."""
+    """Return `scores` as a square table of finite numbers, and the names of its positions.
+
+    Raises:
+        ValueError: if `scores` is not such a table of 2 to 16 positions, or the number of tokens is wrong.
+    """
     values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
         shape = f"{values.shape[0]} × {values.shape[1]}"
@@ -32,9 +37,9 @@ def prefix_softmax(row: np.ndarray, n_visible: int) -> np.ndarray:
     return powers / powers.sum()
 
 
-@with_course_theme
+@course_theme()
 def causal(
-    scores: Any, tokens: Sequence[str], position: int | str, masked: bool = True, title: str | None = None
+    scores: ArrayLike, tokens: Sequence[str], position: int | str, masked: bool = True, title: str | None = None
 ) -> Picture:
     """Draw the weights that one position gives to the sequence.
 
@@ -58,23 +63,18 @@ def causal(
     free = prefix_softmax(values[at], n)
     weights = prefix_softmax(values[at], at + 1) if masked else free
 
-    figure = new_figure()
     labels = [token_label(name) for name in names]
     widest = max(text_width(label, SMALL) for label in labels)
     slot = min(0.78, (WIDEST - 2 * PAD - 0.4) / n)
     steep = widest > slot * 0.94
     if steep:  # slanted names extend to the left and need room there
         slot = min(slot, (WIDEST - 2 * PAD - max(0.4, text_width(labels[0], SMALL) * 0.75)) / n)
-    axes = new_axes(figure, 2, 2, slot * n, 2.0)
-    axes.set_xlim(-0.5, n - 0.5)
-    axes.set_ylim(0, 1.14)
+    figure, axes = new_chart(2, 2, slot * n, 2.0)
+    axes.set(xlim=(-0.5, n - 0.5), ylim=(0, 1.14))
     if at < n - 1:
         axes.axvspan(at + 0.5, n - 0.5, color=NO, zorder=0)
-        notes = (
-            ("hidden (dashed: without the mask)", "hidden (dashed: before)", "hidden")
-            if masked
-            else ("not written yet", "ahead")
-        )
+        notes = ["hidden (dashed: without the mask)", "hidden (dashed: before)", "hidden"]
+        notes = notes if masked else ["not written yet", "ahead"]
         fitting = [note for note in notes if text_width(note, SMALL) <= slot * (n - 1 - at) - 0.1]
         if fitting:
             axes.text(at + 0.5 + 0.06 / slot, 1.1, fitting[0], va="top", size=SMALL, color=MUTED)
@@ -112,14 +112,17 @@ def causal(
     return finish_picture(figure, title, default, alt)
 
 
-@with_course_theme
-def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None = None) -> Picture:
+@course_theme()
+def dropped(weights: ArrayLike, after: ArrayLike, tokens: Sequence[str], title: str | None = None) -> Picture:
     """Draw causal weights before and after dropout, side by side, with the sum of each row; × marks a dropped weight.
 
     Args:
         weights: [seq, seq] weights before dropout, at most 8 positions.
         after: [seq, seq] weights after dropout; a positive weight that is 0 here was dropped.
         tokens: seq strings.
+
+    Raises:
+        ValueError: if the tables are not square, differ in shape or are too large, or the number of tokens is wrong.
     """
     tables = [parse_scores(table, tokens) for table in (weights, after)]
     (before, names), (left_over, _) = tables
@@ -130,12 +133,9 @@ def dropped(weights: Any, after: Any, tokens: Sequence[str], title: str | None =
     side = min(0.36, (WIDEST - 2 * PAD - 1.6 - max(text_width(label, SMALL) for label in labels)) / (2 * n))
     for k, (name, values) in enumerate((("weights", before), ("after dropout", left_over))):
         axes = new_axes(figure, 2 + k * (side * n + 0.75), 2, side * n, side * n)
-        seen = np.ma.masked_equal(values, 0)
-        image = axes.imshow(seen, cmap=SEQUENTIAL, vmin=0, vmax=max(1, left_over.max()), aspect="auto")
-        for i, j in zip(*values.nonzero()):
-            text, colour = number_text(values[i, j]), text_colour_on(image.to_rgba(values[i, j]))
-            size = fit_font_size(text, TEXT, side * 0.9)
-            axes.text(j, i, text, ha="center", va="center", size=size, color=colour)
+        kept = np.ma.masked_equal(values, 0)
+        axes.imshow(kept, cmap=SEQUENTIAL, vmin=0, vmax=max(1, left_over.max()), aspect="auto")
+        write_numbers(axes, kept, side)
         axes.set_title(name, size=SMALL + 1, weight="bold", pad=6)
         axes.set_yticks(range(n), labels if k == 0 else [""] * n, size=SMALL)
         axes.set_xticks(range(n), labels, size=SMALL, rotation=90)

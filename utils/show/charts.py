@@ -9,17 +9,26 @@ import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers
 from utils.show.colours import FAINT, MUTED, PAPER, SERIES
+from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import hide_frame
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import (
+    Picture,
+    course_theme,
+    finish_picture,
+    new_axes,
+    new_chart,
+    new_figure,
+    separate_positions,
+)
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import list_values, number_text, text_width, token_label
 
 LEADER = 0.25  # inches: the width of the thin connectors between lines and their names
 
 
-@with_course_theme
+@course_theme()
 def bars(
-    values: Any,
+    values: ArrayLike | Mapping[str, ArrayLike],
     labels: Sequence[str],
     title: str | None = None,
     reference: float | tuple[str, float] | None = None,
@@ -36,6 +45,9 @@ def bars(
         same_scale: draw two groups on one scale; useful to compare a guess with the truth, but not scores with weights.
         limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number; an
             explorer sets it so that the bars move but the scale does not.
+
+    Raises:
+        ValueError: if there are more than two groups or 40 bars, or numbers, labels and `reference` do not fit.
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -44,7 +56,8 @@ def bars(
         str(k): parse_numbers(v, f"values[{k!r}]" if k else "values", [1], "a row of numbers")
         for k, v in groups.items()
     }
-    names = parse_names(labels, len(next(iter(arrays.values()))), "labels", "bars")
+    first = next(iter(arrays.values()))
+    names = parse_names(labels, len(first), "labels", "bars")
     for group, array in arrays.items():
         if len(array) != len(names):
             raise ValueError(
@@ -69,17 +82,15 @@ def bars(
         _bar_group(axes, array, together, SERIES[k], pitch, size, width)
         axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)
         if group:
-            axes.text(
-                0, 1, token_label(group, 26), transform=axes.transAxes, va="bottom", color=SERIES[k], weight="bold"
-            )
+            text, place = token_label(group, 26), axes.transAxes
+            axes.text(0, 1, text, transform=place, va="bottom", color=SERIES[k], weight="bold")
     if mark is not None:
-        x = mark[1]
+        axes, x = figure.axes[-1], mark[1]
         axes.axvline(x, color=MUTED, linestyle=(0, (4, 3)), linewidth=1)
         left, right = axes.get_xlim()
         share = (x - left) / (right - left)
         anchor = "center" if 0.25 < share < 0.75 else "left" if share < 0.5 else "right"
         axes.text(x, len(names) - 0.42, _mark_label(mark), ha=anchor, va="top", size=SMALL, color=MUTED)
-    first = next(iter(arrays.values()))
     default = f"{names[int(first.argmax())]!r} has the largest value, {number_text(first.max())}"
     words = "\n".join(f"{group or 'Bars'}: {list_values(names, array)}." for group, array in arrays.items())
     note = f"\nDashed line: {mark[0]} {number_text(mark[1])}." if mark is not None else ""
@@ -94,31 +105,30 @@ def _parse_reference(reference: Any) -> tuple[str, float] | None:
 
 
 def _bar_group(
-    axes: Any, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float
+    axes: Axes, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
     room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction that the numbers need
-    left_room, right_room = (room if low < 0 else 0.0), room
-    span = (high - low or 1.0) / (1 - left_room - right_room)
+    left_room = room if low < 0 else 0.0
+    span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
     axes.set_ylim(len(array) - 0.45, -0.55)
     axes.barh(range(len(array)), array, height=0.72, color=colour)
     axes.axvline(0, color=MUTED, linewidth=0.8)
+    card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
     for i, (x, text) in enumerate(zip(array, texts)):
         shift, anchor = (-3, "right") if x < 0 else (3, "left")
-        card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
-        axes.annotate(
-            text, (x, i), (shift, 0), textcoords="offset points", ha=anchor, va="center", size=size, bbox=card, zorder=5
-        )
+        place = (x, i), (shift, 0), "data", "offset points"
+        axes.annotate(text, *place, ha=anchor, va="center", size=size, bbox=card, zorder=5)
     axes.tick_params(length=0)
     hide_frame(axes)
 
 
-@with_course_theme
+@course_theme()
 def lines(
-    x: Any,
-    series: Mapping[str, Any],
+    x: ArrayLike,
+    series: Mapping[str, ArrayLike],
     title: str | None = None,
     xlabel: str = "",
     ylabel: str = "",
@@ -136,10 +146,10 @@ def lines(
     return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
 
 
-@with_course_theme
+@course_theme()
 def curves(
-    x: Any,
-    runs: Mapping[str, Any],
+    x: ArrayLike,
+    runs: Mapping[str, ArrayLike],
     title: str | None = None,
     xlabel: str = "",
     ylabel: str = "",
@@ -179,8 +189,7 @@ def _line_chart(
     """Draw lines and, for lines that are means of runs, a band around each line."""
     xs, ys = parse_series(x, series, logx)
     mark = _parse_reference(reference)
-    figure = new_figure()
-    axes = new_axes(figure, 2, 2, *chart_size(ys, mark, 2.6))
+    figure, axes = new_chart(2, 2, *chart_size(ys, mark, 2.6))
     for rows, colour in zip(runs.values(), SERIES):
         axes.fill_between(xs, rows.min(0), rows.max(0), color=colour, alpha=0.18, linewidth=0)
     draw_lines(axes, xs, ys, xlabel, ylabel, logx, mark)
@@ -198,6 +207,11 @@ def _describe_band(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
 
 
 def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the x values [n] and the y values {name: [n]} of a line chart.
+
+    Raises:
+        ValueError: if x does not increase (from above 0 if `logx`), or there are not 1 to 6 lines with a y for each x.
+    """
     xs = parse_numbers(x, "x", [1], "a row of numbers")
     if (np.diff(xs) <= 0).any():
         raise ValueError("x must increase from each number to the next.")
@@ -228,7 +242,7 @@ def _mark_label(mark: tuple[str, float]) -> str:
 
 
 def draw_lines(
-    axes: Any,
+    axes: Axes,
     xs: np.ndarray,
     ys: Mapping[str, np.ndarray],
     xlabel: str,
@@ -237,6 +251,7 @@ def draw_lines(
     mark: tuple[str, float] | None,
     bottom: float | None = None,
 ) -> None:
+    """Draw lines with their names at their ends, and a reference `mark` (name, y); the y axis starts at `bottom`."""
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # distinguish the lines without colour
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
@@ -244,11 +259,11 @@ def draw_lines(
         axes.plot(xs, y, color=colour, linestyle=dash, linewidth=1.8, **marked)
     if logx:
         axes.set_xscale("log", base=2)
-    if not logx and len(xs) <= 12 and (np.diff(xs) == 1).all():
+        if len(xs) <= 12:
+            axes.set_xticks(xs, [f"{x:g}" for x in xs])
+            axes.minorticks_off()
+    elif len(xs) <= 12 and (np.diff(xs) == 1).all():
         axes.set_xticks(xs)  # avoids fractional ticks, such as 2.5 layers
-    if logx and len(xs) <= 12:
-        axes.set_xticks(xs, [f"{x:g}" for x in xs])
-        axes.minorticks_off()
     ends = [(float(y[-1]), _end_label(name), colour) for (name, y), colour in zip(ys.items(), SERIES)]
     if mark:
         axes.axhline(mark[1], color=MUTED, linewidth=1, linestyle=(0, (2, 3)), zorder=0)
@@ -262,7 +277,7 @@ def draw_lines(
     axes.set_axisbelow(True)
 
 
-def _label_line_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
+def _label_line_ends(axes: Axes, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
     """Write the names at the right; if a name is far from its line, connect all names to their lines.
 
     Args:
@@ -276,15 +291,21 @@ def _label_line_ends(axes: Any, x: float, ends: Sequence[tuple[float, str, str]]
     right = 1 + (LEADER if far else 0) / (BENCH * axes.get_position().width)
     for (y, text, colour), at in zip(ends, places):
         place = (right, to_axes((x, at))[1])
-        style = {"textcoords": "offset points", "va": "center", "color": colour, "weight": "bold"}
-        axes.annotate(text, place, (6, 0), "axes fraction", **style)
+        _write_end_label(axes, text, place, colour)
         if far:
             start = (1, to_axes((x, y))[1]) if colour == MUTED else to_axes((x, y))
             axes.plot(*zip(start, place), transform=axes.transAxes, color=colour, linewidth=0.7, clip_on=False)
 
 
-@with_course_theme
-def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: str = "", ylabel: str = "") -> Picture:
+def _write_end_label(axes: Axes, text: str, place: tuple[float, float], colour: str) -> None:
+    """Write a name to the right of `place`, a position in the axes' own units from 0 to 1."""
+    axes.annotate(text, place, (6, 0), "axes fraction", "offset points", va="center", color=colour, weight="bold")
+
+
+@course_theme()
+def strips(
+    x: ArrayLike, series: Mapping[str, ArrayLike], title: str | None = None, xlabel: str = "", ylabel: str = ""
+) -> Picture:
     """Draw a line chart with a separate strip for each line, one below another, all on one scale.
 
     Use strips if the lines would cross too often in one chart.
@@ -306,23 +327,23 @@ def strips(x: Any, series: Mapping[str, Any], title: str | None = None, xlabel: 
         axes.grid(axis="y", color=FAINT, linewidth=0.5)
         axes.set_axisbelow(True)
         axes.tick_params(labelbottom=k == len(ys) - 1, length=2)
-        style = {"textcoords": "offset points", "va": "center", "color": colour, "weight": "bold"}
-        axes.annotate(_end_label(name), (1, 0.5), (6, 0), "axes fraction", **style)
+        _write_end_label(axes, _end_label(name), (1, 0.5), colour)
         if k == 0:
             axes.set_ylabel(ylabel)
             axes.yaxis.set_label_coords(-0.5 / wide, 1 - whole / high / 2)
-    axes.set_xlabel(xlabel)
+    figure.axes[-1].set_xlabel(xlabel)
     what = f"{ylabel or 'Lines'} against {xlabel or 'x'}, a strip for each line."
     return finish_picture(figure, title, "", f"{what}\n{describe_lines(xs, ys, xlabel or 'x', None)}")
 
 
 def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
-    if len(xs) <= 12:
-        at = lambda y: ", ".join(f"{number_text(value)} at {x:g}" for x, value in zip(xs, y))
-    else:
-        at = lambda y: (
-            f"from {number_text(y[0])} at {xname} {xs[0]:g} to {number_text(y[-1])} at {xs[-1]:g}, "
-            f"lowest {number_text(y.min())}, highest {number_text(y.max())}"
-        )
-    words = [f"{name}: {at(y)}." for name, y in ys.items()]
+    """Return a line of text for each line of a chart, with all its numbers or, beyond 12, its ends and extremes."""
+
+    def describe(y: np.ndarray) -> str:
+        if len(xs) <= 12:
+            return ", ".join(f"{number_text(value)} at {x:g}" for x, value in zip(xs, y))
+        ends = f"from {number_text(y[0])} at {xname} {xs[0]:g} to {number_text(y[-1])} at {xs[-1]:g}"
+        return f"{ends}, lowest {number_text(y.min())}, highest {number_text(y.max())}"
+
+    words = [f"{name}: {describe(y)}." for name, y in ys.items()]
     return "\n".join([*words, f"Dashed line: {mark[0]} {number_text(mark[1])}."] if mark else words)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.show.colours import SEQUENTIAL
+from utils.show.drawing_types import Figure
 from utils.show.picture import Picture
 
 # circuitsvis says destination and source; the course says query and key. In circuitsvis, a head can be chosen only with
@@ -287,7 +288,7 @@ class AttentionHeadsPicture(Picture):
         props: the properties of circuitsvis' AttentionHeads.
     """
 
-    def __init__(self, figure: Any, alt: str, title: str, props: dict[str, Any]) -> None:
+    def __init__(self, figure: Figure, alt: str, title: str, props: dict[str, Any]) -> None:
         super().__init__(figure, alt)
         self.title, self.props = title, props
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from utils.show.arguments import parse_integer, parse_names
 from utils.show.colours import BLUE, GREY, INK, MUTED, OCHRE, PAPER, PURPLE, TINTS, VERMILION
+from utils.show.drawing_types import Axes
 from utils.show.marks import draw_cell_borders, hide_frame
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
 from utils.show.text_format import text_width, token_label
 
@@ -28,7 +30,7 @@ MOST_LINES = 60  # A table of up to this many students has lines between cells a
 TALLEST = 8.6  # inches
 
 
-@with_course_theme
+@course_theme()
 def standing(
     states: Sequence[Sequence[str]],
     exercises: Sequence[str],
@@ -65,11 +67,9 @@ def standing(
     size = SMALL if tall >= 0.15 else min(SMALLEST, 72 * tall / 1.15)
     left = max(text_width(row, size) for row in rows) + 0.1
     cell = min(0.25, (WIDEST - 2 * PAD - left - 0.05) / m)
-    figure = new_figure()
-    axes = new_axes(figure, 2.4, 0.7, cell * m, tall * n)
-    axes.imshow(
-        table, cmap=ListedColormap(list(STATES.values())), vmin=-0.5, vmax=len(names) - 0.5, aspect="auto",
-    )  # fmt: skip
+    figure, axes = new_chart(2.4, 0.7, cell * m, tall * n)
+    colours = ListedColormap(list(STATES.values()))
+    axes.imshow(table, cmap=colours, vmin=-0.5, vmax=len(names) - 0.5, aspect="auto")
     axes.set_yticks(range(n), rows, size=size)
     axes.set_xticks([])
     axes.tick_params(length=0, pad=3)
@@ -80,18 +80,16 @@ def standing(
     axes.spines[:].set(visible=True, color=MUTED, linewidth=0.6)
     counts = Counter(state for row in states for state in row)
     _draw_legend(axes, [name for name in names if counts[name]], left, cell * m, tall * n)
-    whole = n * m
-    default = f"{round(100 * counts['passed'] / whole)} % of all exercises are passed"
-    ranked = sorted(range(n), key=lambda i: -int((table[i] == 0).sum()))
-    said = lambda i: f"{exercises[i]} by {int((table[i] == 0).sum())}"
-    alt = f"Exercises down, students across: {n} by {m}. " + ", ".join(
-        f"{counts[name]} {name}" for name in names if counts[name]
-    )
-    most = f"Passed by most: {', '.join(map(said, ranked[:3]))}; by fewest: {', '.join(map(said, ranked[-3:]))}."
-    return finish_picture(figure, title, default, f"{alt}.\n{most}" if n > 1 else f"{alt}.")
+    default = f"{round(100 * counts['passed'] / table.size)} % of all exercises are passed"
+    passed = sorted(zip(exercises, (table == 0).sum(axis=1)), key=lambda row: -row[1])
+    first, last = (", ".join(f"{name} by {count}" for name, count in part) for part in (passed[:3], passed[-3:]))
+    totals = ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
+    alt = f"Exercises down, students across: {n} by {m}. {totals}."
+    most = f"\nPassed by most: {first}; by fewest: {last}." if n > 1 else ""
+    return finish_picture(figure, title, default, alt + most)
 
 
-def _draw_legend(axes, names: Sequence[str], left: float, width: float, height: float) -> None:
+def _draw_legend(axes: Axes, names: Sequence[str], left: float, width: float, height: float) -> None:
     """Draw the colours with their names below the table, in as many lines as they need."""
     from matplotlib.patches import Rectangle
 
@@ -100,16 +98,12 @@ def _draw_legend(axes, names: Sequence[str], left: float, width: float, height: 
         room = box + 0.06 + text_width(name, SMALL) + 0.18
         if x > -left and x + room > width:
             x, y = -left, y - 0.2
-        corner = (x / width, y / height)
-        axes.add_patch(
-            Rectangle(
-                corner, box / width, box / height, transform=axes.transAxes, facecolor=STATES[name], edgecolor=MUTED,
-                linewidth=0.6, clip_on=False,
-            )
-        )  # fmt: skip
-        axes.text(
-            (x + box + 0.06) / width, (y + box / 2) / height, name, transform=axes.transAxes, va="center", size=SMALL
+        corner, place = (x / width, y / height), ((x + box + 0.06) / width, (y + box / 2) / height)
+        look: dict[str, Any] = dict(
+            facecolor=STATES[name], edgecolor=MUTED, linewidth=0.6, clip_on=False, transform=axes.transAxes
         )
+        axes.add_patch(Rectangle(corner, box / width, box / height, **look))
+        axes.text(*place, name, transform=axes.transAxes, va="center", size=SMALL)
         x += room
 
 
@@ -121,7 +115,7 @@ def _fit_label(label: str, room: float) -> str:
     return token_label(label, most)
 
 
-@with_course_theme
+@course_theme()
 def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
     """Draw counts as horizontal bars with their numbers, and with room for long labels.
 
@@ -139,18 +133,16 @@ def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = No
         raise ValueError("counts is empty; expected at least one whole number.")
     labels = parse_names(labels, len(numbers), "labels", "bars")
     texts = [_fit_label(label, 3.8) for label in labels]
-    figure = new_figure()
     side = max(text_width(text, SMALL) for text in texts) + 0.1
     width, pitch = max(0.8, WIDEST - 2 * PAD - side - 0.35), 0.22
-    axes = new_axes(figure, 4.2, 1, width, pitch * len(numbers))
+    figure, axes = new_chart(4.2, 1, width, pitch * len(numbers))
     axes.barh(range(len(numbers)), numbers, height=0.72, color=BLUE)
-    axes.set_xlim(0, max(max(numbers), 1))
-    axes.set_ylim(len(numbers) - 0.45, -0.55)
+    axes.set(xlim=(0, max(*numbers, 1)), ylim=(len(numbers) - 0.45, -0.55))
     hide_frame(axes)
     axes.set_yticks(range(len(numbers)), texts, size=SMALL)
     axes.tick_params(length=0)
     for i, count in enumerate(numbers):
         axes.annotate(str(count), (count, i), (3, 0), textcoords="offset points", va="center", size=SMALL)
-    largest = max(range(len(numbers)), key=lambda i: numbers[i])
+    largest = numbers.index(max(numbers))
     default = f"{labels[largest]}: {numbers[largest]}"
     return finish_picture(figure, title, default, ", ".join(f"{label} {n}" for label, n in zip(labels, numbers)) + ".")

@@ -9,21 +9,23 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
+from utils.show.causal_attention import prefix_softmax
 from utils.show.colours import GREEN, INK, MUTED, SEQUENTIAL, SHADE, TINTS, VERMILION, text_colour_on
+from utils.show.drawing_types import ArrayLike
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_canvas
 from utils.show.sizes import BENCH, MOST_NUMBERS, SMALL
 from utils.show.text_format import fit_font_size, list_values, number_text, token_label, vector_text
 
 
-@with_course_theme
+@course_theme()
 def steps(
-    inputs: Any,
+    inputs: ArrayLike,
     tokens: Sequence[str],
     query: int | str,
-    W_query: Any = None,
-    W_key: Any = None,
-    W_value: Any = None,
+    W_query: ArrayLike | None = None,
+    W_key: ArrayLike | None = None,
+    W_value: ArrayLike | None = None,
     title: str | None = None,
 ) -> Picture:
     """Draw how one query gets its context vector, with the actual shapes, and with numbers rounded to two decimals.
@@ -36,6 +38,9 @@ def steps(
         tokens: seq strings.
         query: the position of the query: its index, or its token if the token occurs once.
         W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. Pass all three or none. For an `nn.Linear`, pass `.weight.T`.
+
+    Raises:
+        ValueError: if a shape does not fit, only some of the matrices are given, or `query` is not one of the tokens.
     """
     x = parse_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
@@ -67,8 +72,7 @@ def steps(
         q, keys, values = x[at] @ W["W_query"], x @ W["W_key"], x @ W["W_value"]
         scale = math.sqrt(len(q))
     points = keys @ q
-    pattern = np.exp(points / scale - (points / scale).max())
-    pattern /= pattern.sum()
+    pattern = prefix_softmax(points / scale, n)
     context = pattern @ values
 
     flow = _Flow(n, names, at)
@@ -96,10 +100,7 @@ class _Flow:
 
     def __init__(self, n: int, names: Sequence[str], at: int) -> None:
         self.n, self.names, self.at = n, names, at
-        self.figure = new_figure()
-        self.axes = new_axes(self.figure, 1, 1, 5.7, 8)
-        self.axes.set(xlim=(0, 5.7), ylim=(8, 0))
-        self.axes.axis("off")
+        self.figure, self.axes = new_canvas(1, 1, 5.7, 8)
         self.step = min(0.72, (5.7 - self.LEFT - 0.2) / (n + 1))
         self.y = 0.25  # the lower edge of the drawing so far
         self.bus: tuple[float, float] | None = None  # where the query's line starts
@@ -134,7 +135,7 @@ class _Flow:
 
     def draw_vectors(self, name: str, how: str, rows: np.ndarray, linked: str = "") -> None:
         first = not self.words
-        top = self.y if first else self.y + self.GAP
+        top = bottom = self.y if first else self.y + self.GAP
         for j, row in enumerate(rows):
             heavy = first and j == self.at
             bottom = self._box(self.x(j), top, self._lines(row), SHADE, VERMILION if heavy else MUTED, heavy)
@@ -154,9 +155,9 @@ class _Flow:
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
         draw_arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)
-        head = {"weight": "bold", "color": VERMILION}
-        self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", ha="center", va="bottom", **head)
-        self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, ha="center", va="bottom")
+        place: dict[str, Any] = dict(ha="center", va="bottom")
+        self.axes.text(x, turn - 0.2, f"{name} {[len(vector)]}", weight="bold", color=VERMILION, **place)
+        self.axes.text(x, turn - 0.05, how, size=SMALL - 0.5, color=MUTED, **place)
         bottom = self._box(x, self.top, self._lines(vector), TINTS[1], VERMILION, heavy=True)
         self.bus = (x, bottom)
         self.words.append(f"{name} {[len(vector)]}, {self.names[self.at]} {how}: {vector_text(vector)}.")
@@ -164,7 +165,7 @@ class _Flow:
     def draw_numbers(self, name: str, how: str, values: np.ndarray, coloured: bool = False) -> None:
         from matplotlib import colormaps
 
-        top = self.y + self.GAP
+        top = bottom = self.y + self.GAP
         if self.bus is not None:  # the query's line crosses every column, with a dot at each key
             (x, y), turn = self.bus, self.y + 0.13
             ends = [self.x(0), self.x(self.n - 1), x]
@@ -184,7 +185,7 @@ class _Flow:
     def crop_axes(self) -> None:
         """Crop the axes below the last box."""
         self.axes.set_ylim(self.y + 0.02, 0)
-        self.axes.set_position([0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH])
+        self.axes.set_position((0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH))
 
     def draw_result(self, name: str, how: str, vector: np.ndarray) -> None:
         middle, top = self.x((self.n - 1) / 2), self.y + self.GAP + 0.12

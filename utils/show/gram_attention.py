@@ -10,8 +10,9 @@ import numpy as np
 
 from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, PAPER, VERMILION
+from utils.show.drawing_types import ArrayLike, Axes, Figure
 from utils.show.marks import draw_vector
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, separate_positions
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, vector_text
 
@@ -30,7 +31,7 @@ def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) ->
     vector's length counts as 0.
     """
     axes: list[np.ndarray] = []
-    found = {}
+    rows = {}
     for name, given in (("query", query), ("reference", reference), ("key", key)):
         length, rest = float(np.linalg.norm(given)), given
         for _ in range(2):  # the second pass removes the rounding error of the first
@@ -39,12 +40,14 @@ def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) ->
         size = float(np.linalg.norm(rest))
         if length > 0 and size > 1e-9 * length:
             axes.append(rest / size)
-        found[name] = [float(given @ axis) for axis in axes] + [0.0] * (3 - len(axes))
-    return np.array([found[name] for name in NAMES])
+        rows[name] = [float(given @ axis) for axis in axes] + [0.0] * (3 - len(axes))
+    return np.array([rows[name] for name in NAMES])
 
 
-@with_course_theme
-def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit: float | None = None) -> Picture:
+@course_theme()
+def volume(
+    query: ArrayLike, key: ArrayLike, reference: ArrayLike, title: str | None = None, limit: float | None = None
+) -> Picture:
     """Draw three vectors and the body that they span, with their Gram matrix, the volume and the score −volume².
 
     Query and reference are on the floor. The volume is the floor's area times the height of the key above the floor.
@@ -54,6 +57,9 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
         title: by default, the volume and the score.
         limit: keep the frame fixed for a query and a reference of length 1 and a key of at most this length (an
             explorer needs this); by default, the frame fits the drawing.
+
+    Raises:
+        ValueError: if the vectors differ in shape, hold nan or inf, or are so long that the volume is infinite.
     """
     vectors = [
         parse_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))
@@ -69,15 +75,12 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
         )
     score = -(size**2) + 0.0
     body = np.array(list(itertools.product((0, 1), repeat=3))) @ rows
-    framed = body
     if limit is not None:
-        framed = np.array([(1, 0, 0), (-0.5, 0.87, 0), (1, 1, limit), (1 + limit / 2, 1 + limit / 2, 0.7 * limit)])
+        body = np.array([(1, 0, 0), (-0.5, 0.87, 0), (1, 1, limit), (1 + limit / 2, 1 + limit / 2, 0.7 * limit)])
 
-    figure = new_figure()
-    drawn = np.vstack([_project(framed), np.zeros(2)])
-    low, high = drawn.min(0), drawn.max(0)
+    low, high = np.minimum(_project(body).min(0), 0), np.maximum(_project(body).max(0), 0)
     tips, pitch = _project(rows), _column_width(table)
-    side = SIDE
+    side, inch, wide, tall, right = SIDE, 1.0, 0.0, 0.0, 0.0
     for _ in range(4):  # the names extend beyond the tips, so the body shrinks until the names fit
         inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
         wide, tall = np.maximum((high - low) * inch, 0.3)
@@ -85,7 +88,7 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
         left = min(0.0, *(a - low[0] * inch for a, _ in edges))
         right = max(wide, *(b - low[0] * inch for _, b in edges)) + 0.75
         side -= max(0.0, right - left + max(3 * pitch, WORDS - 0.3) - (WIDEST - 2 * PAD))
-    axes = new_axes(figure, 2, 2.1 if tall > 2.4 else 3.3 - tall / 2, wide, tall)
+    figure, axes = new_chart(2, 2.1 if tall > 2.4 else 3.3 - tall / 2, wide, tall)
     axes.set(xlim=(low[0], low[0] + wide / inch), ylim=(low[1], low[1] + tall / inch))
     axes.axis("off")
     _draw_body(axes, rows, size > 0)
@@ -100,8 +103,8 @@ def volume(query: Any, key: Any, reference: Any, title: str | None = None, limit
     results = {"area of q and r": area, "height of k": float(rows[1, 2]), "volume": size, "score": score}
     _draw_gram_matrix(figure, 2 + right, table, pitch, results)
 
-    default = f"Volume {number_text(size)}, score {number_text(score)}"
-    default = default if size else "Flat: the volume is 0, and the score 0 is the highest possible"
+    flat = "Flat: the volume is 0, and the score 0 is the highest possible"
+    default = f"Volume {number_text(size)}, score {number_text(score)}" if size else flat
     given = "; ".join(f"{name} {vector_text(one, 4)}" for name, one in zip(NAMES, vectors))
     gram = "; ".join(", ".join(map(number_text, row)) for row in table)
     alt = (
@@ -117,7 +120,7 @@ def _project(points: np.ndarray) -> np.ndarray:
     return np.stack([points @ RIGHT, points @ UP], axis=-1)
 
 
-def _draw_body(axes: Any, rows: np.ndarray, solid: bool) -> None:
+def _draw_body(axes: Axes, rows: np.ndarray, solid: bool) -> None:
     """Draw the floor that query and reference span and, if `solid`, the faces of the body; hidden edges are dashed."""
     query, key, reference = rows
     floor = _project(_corners(np.zeros(3), query, reference))
@@ -159,7 +162,7 @@ def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float
     return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)
 
 
-def _draw_labels(axes: Any, tips: np.ndarray, inch: float) -> None:
+def _draw_labels(axes: Axes, tips: np.ndarray, inch: float) -> None:
     """Write a name beyond each tip; names that would touch are moved apart."""
     card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     away = np.array([-0.14, 0.14, 0.14]) / inch  # only the query's name is below its tip
@@ -172,7 +175,7 @@ def _column_width(table: np.ndarray) -> float:
     return max(0.52, max(text_width(number_text(value), TEXT, bold=True) for value in table.flat) + 0.14)
 
 
-def _draw_gram_matrix(figure: Any, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
+def _draw_gram_matrix(figure: Figure, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
     """Draw the Gram matrix with the letters of its rows and columns, and the results below it."""
     axes = new_axes(figure, x, 3.35, 3 * pitch, 0.9)
     axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5))
@@ -189,6 +192,6 @@ def _draw_gram_matrix(figure: Any, x: float, table: np.ndarray, pitch: float, re
     axes.text(start, -1.6, "dot products", color=MUTED, size=SMALL, va="center")
     how = {"volume": "volume = area × height", "score": "score = −volume²"}
     for i, (name, value) in enumerate(results.items()):
-        last = {"weight": "bold" if name == "score" else "normal", "va": "center"}
+        last: dict[str, Any] = dict(weight="bold" if name == "score" else "normal", va="center")
         axes.text(start, 3.5 + 0.8 * i, how.get(name, name), color=INK if name in how else MUTED, **last)
         axes.text(start + WORDS / pitch, 3.5 + 0.8 * i, number_text(value), color=INK, ha="right", **last)

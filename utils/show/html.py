@@ -6,20 +6,15 @@ imports only the standard library and the colours, because `from utils import ch
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Collection, Sequence
+from html import escape
 
 from utils.show.colours import ACCENT
 
 MARK = {"passed": "✓", "failed": "✗", "todo": "○"}
 TEXT_COLOUR = "color:var(--jp-ui-font-color1,inherit)"
 MEASURE = "line-height:1.5;max-width:46em"  # longer lines are hard to read
-
-
-def escape(text: str) -> str:
-    """Return plain text as HTML."""
-    return html.escape(text)
 
 
 def inline_html(text: str) -> str:

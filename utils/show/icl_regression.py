@@ -9,14 +9,15 @@ import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, INK, MUTED, PAPER, SERIES, VERMILION
+from utils.show.drawing_types import ArrayLike, Axes, Figure
 from utils.show.marks import write_numbers
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, new_figure
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text
 
 
-@with_course_theme
-def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
+@course_theme()
+def prompts(z_q: ArrayLike, z: ArrayLike, y_q: ArrayLike, title: str | None = None) -> Picture:
     """Draw prompts of one-dimensional regression side by side.
 
     Dots are the examples, the dashed line is the x of the question, and the ring is its answer.
@@ -25,6 +26,9 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
         z_q: [n, 1, 2], the questions (x, 0); at most 4 prompts.
         z: [n, L, 2], the examples (x, y).
         y_q: [n, 1, 1], the answers.
+
+    Raises:
+        ValueError: if a shape does not fit, or there are more than 4 prompts.
     """
     asked, shown, answers = (
         parse_numbers(t, name, [3], form)
@@ -55,8 +59,10 @@ def prompts(z_q: Any, z: Any, y_q: Any, title: str | None = None) -> Picture:
     return finish_picture(figure, title, "Each prompt has its own line", "\n".join(words))
 
 
-@with_course_theme
-def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title: str | None = None) -> Picture:
+@course_theme()
+def circuits(
+    qk: ArrayLike, ov: ArrayLike | None = None, names: Sequence[str] | None = None, title: str | None = None
+) -> Picture:
     """Draw the QK product of each head as a square and, beside it, its OV product as a column.
 
     Rows of QK are the entries of the question, and columns are the entries of an example. Dashed lines separate x
@@ -67,6 +73,9 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
             are at most 24 squares.
         ov: [n, D], a column for each of n squares; only for a single row of squares.
         names: a string for each square, or for each column if `qk` has four dimensions.
+
+    Raises:
+        ValueError: if a shape does not fit, there are too many squares, or the number of names is wrong.
     """
     squares = parse_numbers(qk, "qk", [3, 4], "[n, D, D] or [rows, columns, D, D]")
     by_head = squares.ndim == 4
@@ -80,9 +89,8 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
             f"ov has the shape {shape_text(sides)}; expected [{columns}, {D}]: one column for each square, and only"
             " one row of squares."
         )
-    called = parse_names(
-        names if names is not None else [f"head {k}" for k in range(columns)], columns, "names", "columns"
-    )
+    names = [f"head {k}" for k in range(columns)] if names is None else names
+    called = parse_names(names, columns, "names", "columns")
     across = columns if by_head else min(columns, 4)
     numbers = rows == 1 and columns <= 2
     cell = 0.36 if numbers else min(0.17 if sides is None else 0.15, (WIDEST - 1.0) / across / (D + 1.4))
@@ -109,14 +117,22 @@ def circuits(qk: Any, ov: Any = None, names: Sequence[str] | None = None, title:
     return finish_picture(figure, title, "The products of each head's weights", "\n".join(words))
 
 
-@with_course_theme
-def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
+@course_theme()
+def dynamics(
+    steps: ArrayLike | Mapping[str, ArrayLike],
+    w: ArrayLike | Mapping[str, ArrayLike],
+    mu: ArrayLike | Mapping[str, ArrayLike],
+    title: str | None = None,
+) -> Picture:
     """Draw how w (left) and μ (right) of every head change during training; each head has one colour in both charts.
 
     Args:
         steps: {name: [readings]}, the increasing training steps of one to three runs, or [readings] for a single run.
         w: {name: [readings, heads]}, or [readings, heads].
         mu: the same form as `w`.
+
+    Raises:
+        ValueError: if the names, the readings or the heads of the three arguments differ, or there are over three runs.
     """
     given = [t if isinstance(t, Mapping) else {"": t} for t in (steps, w, mu)]
     names = list(given[0])
@@ -145,20 +161,23 @@ def dynamics(steps: Any, w: Any, mu: Any, title: str | None = None) -> Picture:
     return finish_picture(figure, title, "How each head changes during training", "\n".join(words))
 
 
-@with_course_theme
-def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
+@course_theme()
+def against(x: ArrayLike, y: ArrayLike, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
     """Draw a scatter plot of two answers to each question, with the line on which both answers are equal.
 
     Args:
         x, y: [n] numbers each, at least two.
+
+    Raises:
+        ValueError: if x and y differ in length or have fewer than two numbers.
     """
     xs, ys = parse_numbers(x, "x", [1], "a row of numbers"), parse_numbers(y, "y", [1], "a row of numbers")
     if len(xs) != len(ys) or len(xs) < 2:
         raise ValueError(
             f"against needs two rows of the same length, with at least 2 numbers; got {len(xs)} and {len(ys)} numbers."
         )
-    figure, reach = new_figure(), 1.08 * float(np.abs([xs, ys]).max())
-    axes = new_axes(figure, 2, 2, 3.4, 3.4)
+    reach = 1.08 * float(np.abs([xs, ys]).max())
+    figure, axes = new_chart(2, 2, 3.4, 3.4)
     axes.plot([-reach, reach], [-reach, reach], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axes.plot(xs, ys, "o", color=SERIES[0], markersize=3.5, alpha=0.5, markeredgewidth=0)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel=xlabel, ylabel=ylabel)
@@ -169,8 +188,8 @@ def against(x: Any, y: Any, xlabel: str, ylabel: str, title: str | None = None) 
 
 
 def _draw_square(
-    figure: Any, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
-) -> Any:
+    figure: Figure, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
+) -> Axes:
     """Draw signed numbers as colours, with a dashed line above the last row and optional labels on top and left."""
     n, m = values.shape
     axes = new_axes(figure, x, y, m * cell, n * cell)
@@ -197,32 +216,34 @@ def _describe_head(name: str, square: np.ndarray, side: np.ndarray | None) -> st
         f"{name}: the diagonal of QK in the rows of x runs from {low} to {high}, "
         f"and the other entries of these rows are at most {other} in size"
     )
-    if side is None:
-        return f"{words}."
-    return (
-        f"{words}; OV is {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} in size at x."
-    )
+    if side is not None:
+        words += f"; OV is {number_text(side[-1])} at y, and at most {number_text(np.abs(side[:d]).max())} in size at x"
+    return f"{words}."
 
 
-@with_course_theme
-def valley(w: Any, mu: Any, points: Mapping[str, Sequence[tuple[float, float]]], title: str | None = None) -> Picture:
+@course_theme()
+def valley(
+    w: ArrayLike, mu: ArrayLike, points: Mapping[str, Sequence[tuple[float, float]]], title: str | None = None
+) -> Picture:
     """Draw the best μ for each w as a curve, and pairs (w, μ) as points.
 
     Args:
         w: [n] positive numbers, increasing.
         mu: [n] numbers.
         points: {name: [(w, μ), …]}, one to five names.
+
+    Raises:
+        ValueError: if `w` does not increase from above 0, `mu` has another length, or `points` is no such dict.
     """
     ws, mus = parse_numbers(w, "w", [1], "a row of numbers"), parse_numbers(mu, "mu", [1], "a row of numbers")
     if len(ws) != len(mus) or (np.diff(ws) <= 0).any() or ws[0] <= 0:
         raise ValueError("w must be positive and increasing, with one mu for each w.")
     if not isinstance(points, Mapping) or not 1 <= len(points) <= 5:
         raise ValueError("points must be a dict of one to five named lists of (w, mu) pairs.")
-    figure = new_figure()
-    axes = new_axes(figure, 2, 2, 4.2, 2.7)
+    figure, axes = new_chart(2, 2, 4.2, 2.7)
     axes.plot(ws, mus, color=MUTED, linewidth=1.8, zorder=1)
-    place = {"textcoords": "offset points", "ha": "right"}
-    axes.annotate("best μ for each w", (ws[-1], mus[-1]), (0, 16), color=MUTED, weight="bold", **place)
+    place = (ws[-1], mus[-1]), (0, 16), "data", "offset points"
+    axes.annotate("best μ for each w", *place, color=MUTED, weight="bold", ha="right")
     some = list(zip(ws, mus))[:: max(1, len(ws) // 8)]
     words = [f"The curve: {', '.join(f'μ {number_text(b)} at w {a:g}' for a, b in some)}."]
     for (name, pairs), colour, marker in zip(points.items(), SERIES, "osD^v"):

@@ -9,19 +9,23 @@ import numpy as np
 
 from utils.show.arguments import parse_numbers
 from utils.show.colours import BLUE, GREEN, MUTED, PAPER, SERIES, TINTS, VERMILION
+from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_canvas, new_figure
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, token_label
 
 
-@with_course_theme
-def distributions(groups: Mapping[str, Any], title: str | None = None, limit: float | None = None) -> Picture:
+@course_theme()
+def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, limit: float | None = None) -> Picture:
     """Draw histograms side by side on one scale, each with its mean and standard deviation.
 
     Args:
         groups: {name: numbers of any shape}, one to three groups; a histogram counts all numbers of its group.
         limit: fix the scale to -limit … limit, so that in an explorer the bars move but the scale does not.
+
+    Raises:
+        ValueError: if there are not one to three groups, or a group is empty or holds nan or inf.
     """
     if not isinstance(groups, Mapping) or not 1 <= len(groups) <= 3:
         raise ValueError(
@@ -40,7 +44,7 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
     tallest = max(float(c.max()) for c in counts.values()) or 1.0
     gap = 0.35
     width = (WIDEST - 2 * PAD - 0.3 - gap * (len(arrays) - 1)) / len(arrays)
-    figure, words = new_figure(), []
+    figure, words = new_figure(), ["Histograms on one scale."]
     for k, (name, a) in enumerate(arrays.items()):
         axes = new_axes(figure, 2 + k * (width + gap), 2, width, 1.6)
         look = {"align": "edge", "color": SERIES[k], "edgecolor": PAPER, "linewidth": 0.3}
@@ -49,14 +53,11 @@ def distributions(groups: Mapping[str, Any], title: str | None = None, limit: fl
         axes.set(xlim=(low, high), ylim=(0, tallest * 1.08), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.locator_params(axis="x", nbins=5)
-        mean, spread = float(a.mean()), float(a.std())
-        axes.text(0, 1.16, token_label(name, 26), transform=axes.transAxes, color=SERIES[k], weight="bold", va="bottom")
-        facts = f"mean {number_text(mean)}, standard deviation {number_text(spread)}"
-        axes.text(0, 1.02, facts, transform=axes.transAxes, color=MUTED, size=SMALL - (len(arrays) > 2), va="bottom")
+        place, facts = axes.transAxes, f"mean {number_text(a.mean())}, standard deviation {number_text(a.std())}"
+        axes.text(0, 1.16, token_label(name, 26), transform=place, color=SERIES[k], weight="bold", va="bottom")
+        axes.text(0, 1.02, facts, transform=place, color=MUTED, size=SMALL - (len(arrays) > 2), va="bottom")
         words.append(f"{name}: {len(a)} numbers, {facts}, from {number_text(a.min())} to {number_text(a.max())}.")
-    return finish_picture(
-        figure, title, "How the numbers are distributed", "\n".join(["Histograms on one scale.", *words])
-    )
+    return finish_picture(figure, title, "How the numbers are distributed", "\n".join(words))
 
 
 # Each tuple has the parts on the branch, the parts on the stream itself (for a layout without a branch), and the
@@ -78,30 +79,28 @@ IN_WORDS = {
 COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, like all positions below
 
 
-@with_course_theme
+@course_theme()
 def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
     """Draw one layer for each placement of its norm: the stream runs from top to bottom, with the branch on its right.
 
     Args:
         names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; by default, all.
+
+    Raises:
+        ValueError: if `names` is empty or has another name.
     """
     names = list(PLACES if names is None else names)
     if not names or not set(names) <= set(PLACES):
         raise ValueError(f"names must be some of {', '.join(PLACES)}; got {names!r}.")
     wide, high = COLUMN * len(names), 2.2
-    figure = new_figure()
-    axes = new_axes(figure, 2, 2, wide, high)
-    axes.set(xlim=(0, wide), ylim=(high, 0))
-    axes.axis("off")
+    figure, axes = new_canvas(2, 2, wide, high)
     for k, name in enumerate(names):
         _layer(axes, COLUMN * k, high, name, *PLACES[name])
-    words = "\n".join(f"{name}: {IN_WORDS[name]}." for name in names)
-    return finish_picture(
-        figure, title, "Where the norm may be in a layer", f"The stream runs from top to bottom.\n{words}"
-    )
+    words = ["The stream runs from top to bottom.", *(f"{name}: {IN_WORDS[name]}." for name in names)]
+    return finish_picture(figure, title, "Where the norm may be in a layer", "\n".join(words))
 
 
-def _layer(axes: Any, left: float, high: float, name: str, branch: Any, instead: Any, after: Any) -> None:
+def _layer(axes: Axes, left: float, high: float, name: str, branch: Any, instead: Any, after: Any) -> None:
     stream, side, start, out, back = left + STREAM, left + BRANCH, 0.3, 0.46, 1.5
     axes.text(left + 0.06, 0.1, name, weight="bold", va="center", size=SMALL)
     axes.plot([stream, stream], [start, high - 0.1], color=TINTS[1], linewidth=7, zorder=1, solid_capstyle="butt")
@@ -121,7 +120,7 @@ def _layer(axes: Any, left: float, high: float, name: str, branch: Any, instead:
         _box(axes, left + BOX[0] / 2 + 0.02, 1.82, part)
 
 
-def _box(axes: Any, x: float, y: float, part: str) -> None:
+def _box(axes: Axes, x: float, y: float, part: str) -> None:
     width, height = BOX
     edge = {"attention": BLUE, "norm": GREEN}[part]
     draw_rounded_box(axes, x - width / 2, y - height / 2, width, height, PAPER, edge, 0.06, linewidth=1.3, zorder=4)

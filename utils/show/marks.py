@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 
 from utils.show.colours import FAINT, MUTED, text_colour_on
-from utils.show.picture import new_axes
+from utils.show.drawing_types import Axes, AxesImage
+from utils.show.picture import axes_bounds_inches, new_axes
 from utils.show.sizes import SMALL, TEXT
 from utils.show.text_format import fit_font_size, number_text
 
-Point = Sequence[float]
+Point = Sequence[float] | np.ndarray
 
 
-def draw_arrow(axes: Any, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
+def draw_arrow(axes: Axes, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
     """Draw an arrow between two points of the axes; the line's `width` and the `head` are in typographic points."""
     style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour}
-    axes.annotate("", end, start, arrowprops={**style, "linewidth": width}, **more)
+    axes.annotate("", (end[0], end[1]), (start[0], start[1]), arrowprops={**style, "linewidth": width}, **more)
 
 
-def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
+def draw_vector(axes: Axes, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
     """Draw an arrow of any length: a short arrow has a smaller head, and a very short arrow becomes a dot."""
     x, y = axes.transData.transform(end) - axes.transData.transform(start)
     length = math.hypot(x, y)
@@ -32,13 +33,13 @@ def draw_vector(axes: Any, start: Point, end: Point, colour: str, width: float, 
         draw_arrow(axes, start, end, colour, width, min(head, max(3.0, 0.45 * length)), **more)
 
 
-def draw_origin_lines(axes: Any) -> None:
+def draw_origin_lines(axes: Axes) -> None:
     """Draw thin lines through the origin, behind everything else."""
     axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.8, zorder=0)
 
 
-def mute_axes(axes: Any) -> None:
+def mute_axes(axes: Axes) -> None:
     """Reduce the axes of a plane to a few ticks and faint edges."""
     axes.locator_params(nbins=5)
     axes.tick_params(colors=MUTED, length=2)
@@ -46,7 +47,7 @@ def mute_axes(axes: Any) -> None:
 
 
 def draw_rounded_box(
-    axes: Any, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
+    axes: Axes, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
 ) -> None:
     """Draw a box with round corners; a narrow box has smaller corners."""
     from matplotlib.patches import FancyBboxPatch
@@ -55,22 +56,22 @@ def draw_rounded_box(
     axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=fill, edgecolor=edge, **more))
 
 
-def hide_frame(axes: Any) -> None:
+def hide_frame(axes: Axes) -> None:
     """Remove ticks and spines."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
 
-def write_numbers(axes: Any, values: np.ndarray, cell: float, size: float = TEXT) -> None:
-    """Write the numbers into cells that are `cell` inches wide, legible on the colours of the cells."""
-    for (i, j), value in np.ndenumerate(values):
+def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEXT) -> None:
+    """Write the unmasked numbers into cells that are `cell` inches wide, legible on the colours of the cells."""
+    for (i, j), value in np.ma.ndenumerate(values):
         text, image = number_text(value), axes.images[0]
-        colour = text_colour_on(image.to_rgba(value) if np.isfinite(value) else (1, 1, 1))
+        colour = text_colour_on(tuple(image.to_rgba(value)) if np.isfinite(value) else (1, 1, 1))
         fitting = fit_font_size(text, size, cell * 0.9)
         axes.text(j, i, text, ha="center", va="center", color=colour, size=fitting)
 
 
-def draw_cell_borders(axes: Any, shape: tuple[int, ...], colour: str, width: float) -> None:
+def draw_cell_borders(axes: Axes, shape: tuple[int, ...], colour: str, width: float) -> None:
     axes.set_xticks(np.arange(shape[1] + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(shape[0] + 1) - 0.5, minor=True)
     axes.grid(which="minor", color=colour, linewidth=width)
@@ -78,14 +79,27 @@ def draw_cell_borders(axes: Any, shape: tuple[int, ...], colour: str, width: flo
 
 
 def draw_colour_bar(
-    image: Any, x: float, y: float, width: float, height: float, ticks: Sequence[float], labels: Any = None
+    image: AxesImage,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    ticks: Sequence[float],
+    labels: Sequence[str] | None = None,
 ) -> None:
     """Draw a thin bar with the colours of an image, at a position on the scratch page in inches."""
     low, high = image.get_clim()
-    bar = new_axes(image.axes.figure, x, y, width, height)
+    bar = new_axes(image.axes.figure.figure, x, y, width, height)
     shades = np.linspace(low, high, 64)[:, None]
     bar.imshow(shades, cmap=image.cmap, vmin=low, vmax=high, aspect="auto", origin="lower", extent=(0, 1, low, high))
     hide_frame(bar)
     bar.yaxis.tick_right()
     bar.set_yticks(ticks, labels or [number_text(tick) for tick in ticks], size=SMALL - 1)
     bar.tick_params(length=0, pad=2)
+
+
+def draw_colour_bar_beside(axes: Axes, ticks: Sequence[float], tallest: float = math.inf) -> None:
+    """Draw a bar with the colours of the image in `axes` at its right, at most `tallest` inches high."""
+    x, y, w, h = axes_bounds_inches(axes)
+    tall = min(h, tallest)
+    draw_colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)

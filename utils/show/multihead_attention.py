@@ -7,20 +7,23 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from utils.show.arguments import parse_integer
 from utils.show.colours import INK, MUTED, PAPER, TINTS
+from utils.show.drawing_types import Figure
 from utils.show.marks import draw_cell_borders, hide_frame
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, new_figure
 from utils.show.sizes import SMALL, TEXT, WIDEST
 from utils.show.text_format import fit_font_size, token_label
 
 CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the space for an operator between two tables
 
 
-@with_course_theme
+@course_theme()
 def cuts(
-    ways: Mapping[str, Callable[[torch.Tensor, int], torch.Tensor]],
+    ways: Mapping[str, Callable[[Float[Tensor, "1 seq d_out"], int], Float[Tensor, "1 num_heads seq d_head"]]],
     seq: int = 4,
     d_out: int = 4,
     num_heads: int = 2,
@@ -32,6 +35,9 @@ def cuts(
         ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns
             [1, num_heads, seq, d_head].
         seq, d_out, num_heads: at most 8 positions, 8 entries and 6 heads.
+
+    Raises:
+        ValueError: if a size does not fit, or a function returns a wrong shape or loses or repeats an entry.
     """
     if not isinstance(ways, Mapping) or not 1 <= len(ways) <= 3:
         raise ValueError("ways must be a dict of one to three functions, as in {'split_heads': split_heads}.")
@@ -68,16 +74,16 @@ def cuts(
 
 def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]:
     """Return the entries that each head gets; raise a ValueError unless exactly one head gets each entry."""
-    if not isinstance(heads, torch.Tensor) or heads.dim() != 4 or heads.shape[:2] != (1, num_heads):
-        shape = list(heads.shape) if isinstance(heads, torch.Tensor) else type(heads).__name__
+    if not isinstance(heads, Tensor) or heads.dim() != 4 or heads.shape[:2] != (1, num_heads):
+        shape = list(heads.shape) if isinstance(heads, Tensor) else type(heads).__name__
         raise ValueError(f"{name!r} returned {shape}; expected [1, {num_heads}, seq, d_head].")
-    cells = [[int(value) for value in head.flatten()] for head in heads[0]]
+    cells = heads[0].flatten(1).int().tolist()
     if sorted(cell for head in cells for cell in head) != list(range(total)):
         raise ValueError(f"{name!r} must give every entry to exactly one head.")
     return cells
 
 
-@with_course_theme
+@course_theme()
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
     """Draw how the queries of several heads are computed: with one product per head or for all heads.
 
@@ -86,6 +92,9 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
     Args:
         seq, d_in, d_head: at most 8 each.
         num_heads: 2 or 3; num_heads · d_head must be at most 8.
+
+    Raises:
+        ValueError: if a size does not fit.
     """
     if not (1 <= seq <= 8 and 1 <= d_in <= 8 and 2 <= num_heads <= 3 and 1 <= d_head <= 8 // num_heads):
         raise ValueError(
@@ -108,7 +117,7 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
 
 
 def _draw_product(
-    figure: Any, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
+    figure: Figure, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
 ) -> None:
     """Draw x @ W = Q as tables of cells; W and Q have one column for each of `owners`."""
     from matplotlib.colors import to_rgba_array
@@ -128,7 +137,7 @@ def _draw_product(
         x += width + GAP
 
 
-@with_course_theme
+@course_theme()
 def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) -> Picture:
     """Draw GPT-2's `c_attn`, [d_model, 3 d_model], with one head outlined.
 
@@ -138,23 +147,26 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
         n_heads: at most 25.
         d_model: divisible by n_heads.
         head: the head that is outlined.
+
+    Raises:
+        ValueError: if `n_heads` or `head` is out of range.
     """
     parse_integer(n_heads, "n_heads", 1, 25)
     parse_integer(head, "head", 0, n_heads - 1)
     from matplotlib.patches import Rectangle
 
-    figure, d_head = new_figure(), d_model // n_heads
-    axes = new_axes(figure, 2, 2, WIDEST - 1.0, 0.8)
+    d_head = d_model // n_heads
+    figure, axes = new_chart(2, 2, WIDEST - 1.0, 0.8)
     axes.set(xlim=(0, 3 * n_heads), ylim=(0, 1))
     hide_frame(axes)
     size = fit_font_size("00", SMALL, 0.9 * (WIDEST - 1.0) / (3 * n_heads), bold=True)
     for part, name in enumerate(("queries", "keys", "values")):
         left = part * n_heads
         for h in range(n_heads):
-            here = {"weight": "bold" if h == head else "normal", "ha": "center", "va": "center"}
+            weight = "bold" if h == head else "normal"
             axes.add_patch(Rectangle((left + h, 0), 1, 1, facecolor=TINTS[part], edgecolor=PAPER, linewidth=1))
-            axes.text(left + h + 0.5, 0.5, str(h), size=size, **here)
-        outline = {"fill": False, "edgecolor": INK, "linewidth": 1.8, "clip_on": False, "zorder": 3}
+            axes.text(left + h + 0.5, 0.5, str(h), size=size, weight=weight, ha="center", va="center")
+        outline: dict[str, Any] = dict(fill=False, edgecolor=INK, linewidth=1.8, clip_on=False, zorder=3)
         axes.add_patch(Rectangle((left + head, 0), 1, 1, **outline))
         axes.text(left + n_heads / 2, 1.08, name, ha="center", va="bottom", size=TEXT)
         axes.text(left + 0.05, -0.08, f"column {part * d_model}", va="top", size=SMALL - 1, color=MUTED)

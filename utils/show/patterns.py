@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, parse_title, require_unit_interval, shape_text
 from utils.show.circuitsvis import AttentionHeadsPicture
 from utils.show.colours import INK, SEQUENTIAL
+from utils.show.drawing_types import ArrayLike
 from utils.show.marks import draw_colour_bar, write_numbers
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_figure
 from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
-from utils.show.text_format import fit_font_size, number_text, text_width, token_label
+from utils.show.text_format import count_text, fit_font_size, number_text, text_width, token_label, truncate_text
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # the number of small tables in a row
 
 
-@with_course_theme
+@course_theme()
 def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: str) -> Picture:
     heads, n = values.shape[:2]
     across = 3 if heads in (5, 6, 9) else min(ACROSS, heads)
@@ -36,7 +36,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
     for k in range(heads):
         row, column = divmod(k, across)
         axes = new_axes(figure, 1 + left + column * (side + gap), top - side - row * (side + above), side, side)
-        image = axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        axes.imshow(values[k], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         if heads > 1:
             label = token_label(called[k], 26)
             axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
@@ -52,11 +52,10 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
         if n <= MOST_NUMBERS and side / n >= 0.28:
             write_numbers(axes, values[k], side / n)
     tall = min(side, 1.6)
+    image = figure.axes[-1].images[0]
     draw_colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
-    several = f"{heads} heads" if heads > 1 else "1 head"
-    what = f"Attention weights of {several} over {n} tokens, queries down, keys across."
-    alt = f"{what}\n{_describe_heads(names, called, values)}"
-    return finish_picture(figure, title, "", alt)
+    what = f"Attention weights of {count_text(heads, 'head')} over {n} tokens, queries down, keys across."
+    return finish_picture(figure, title, "", f"{what}\n{_describe_heads(names, called, values)}")
 
 
 def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
@@ -86,7 +85,7 @@ def _largest(values: np.ndarray) -> tuple[int, ...]:
 
 
 def attention(
-    tokens: Sequence[str], patterns: Any, title: str | None = None, heads: Sequence[str] | None = None
+    tokens: Sequence[str], patterns: ArrayLike, title: str | None = None, heads: Sequence[str] | None = None
 ) -> AttentionHeadsPicture:
     """Draw every head's attention pattern.
 
@@ -114,9 +113,8 @@ def attention(
         raise ValueError(f"attention draws at most {MOST_HEADS} heads; got {count}. Draw some, as in patterns[:12].")
     if n > MOST_TOKENS:
         raise ValueError(f"attention draws at most {MOST_TOKENS} tokens; got {n}. Choose a shorter text.")
-    values = require_unit_interval(values, "patterns", "Are these scores? Take their softmax.", tolerance=1e-4).clip(
-        0, 1
-    )
+    require_unit_interval(values, "patterns", "Are these scores? Take their softmax.", tolerance=1e-4)
+    values = values.clip(0, 1)
     names = parse_names(tokens, n, "tokens", "positions")
     called = parse_names([f"head {k}" for k in range(count)] if heads is None else heads, count, "heads", "patterns")
     if len(set(called)) < count:
@@ -126,7 +124,7 @@ def attention(
     title = parse_title(title, default if count == 1 else f"{default} in {called[k]}")
     picture = _draw_heads(names, called, values, title)
     props = {
-        "tokens": [name if len(name) <= 24 else name[:23] + "…" for name in names],
+        "tokens": [truncate_text(name, 24) for name in names],
         "attention": values.round(4).tolist(),
         "attentionHeadNames": called,
         "minValue": 0,

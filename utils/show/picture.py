@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from utils.show.arguments import parse_title
 from utils.show.colours import INK, MUTED, PAPER
+from utils.show.drawing_types import Axes, Figure
 from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, SMALL, TEXT, TITLE
 from utils.show.text_format import escape_undrawable, wrap_text
 
-THEME = {
+THEME: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # it ships with matplotlib, so every machine draws the same letters
     "font.size": TEXT,
     "text.color": INK,
@@ -38,23 +38,14 @@ THEME = {
 
 
 @contextmanager
-def course_theme():
-    """Use matplotlib's defaults with the course's theme; afterwards, restore the reader's settings."""
+def course_theme() -> Iterator[None]:
+    """Use matplotlib's defaults with the course's theme, in a `with` or as a decorator; then restore the settings."""
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(THEME)
         yield
-
-
-def with_course_theme(draw):
-    @functools.wraps(draw)
-    def inner(*args, **kwargs):
-        with course_theme():
-            return draw(*args, **kwargs)
-
-    return inner
 
 
 class Picture:
@@ -65,7 +56,7 @@ class Picture:
         alt: a description of the figure, with its numbers.
     """
 
-    def __init__(self, figure: Any, alt: str) -> None:
+    def __init__(self, figure: Figure, alt: str) -> None:
         self.figure, self.alt = figure, alt
 
     def __repr__(self) -> str:
@@ -128,7 +119,7 @@ def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
 # ---------------------------------------------------------------- the page
 
 
-def new_figure():
+def new_figure() -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -137,24 +128,38 @@ def new_figure():
     return figure
 
 
-def new_axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:
+def new_axes(figure: Figure, x: float, y: float, width: float, height: float) -> Axes:
     """Add axes at a position on the scratch page, in inches."""
-    return figure.add_axes([x / BENCH, y / BENCH, width / BENCH, height / BENCH])
+    return figure.add_axes((x / BENCH, y / BENCH, width / BENCH, height / BENCH))
 
 
-def axes_bounds_inches(axes: Any) -> list[float]:
+def new_chart(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a new figure, and axes at a position on its scratch page, in inches."""
+    figure = new_figure()
+    return figure, new_axes(figure, x, y, width, height)
+
+
+def new_canvas(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a new figure, and axes without a frame whose units are inches, with y from top to bottom."""
+    figure, axes = new_chart(x, y, width, height)
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    return figure, axes
+
+
+def axes_bounds_inches(axes: Axes) -> list[float]:
     """Return the x, y, width and height of axes on the scratch page, in inches."""
     return [BENCH * side for side in axes.get_position().bounds]
 
 
-def finish_picture(figure: Any, title: Any, default: str, alt: str) -> Picture:
+def finish_picture(figure: Figure, title: str | None, default: str, alt: str) -> Picture:
     """Crop the page to its content, with the title above, and return the picture; its text starts with the title.
 
     Args:
         title: the title argument of the figure; None draws `default`, "" draws no title.
     """
     title = parse_title(title, default)
-    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    box = figure.get_tightbbox()
     places = {axes: axes_bounds_inches(axes) for axes in figure.axes}
     width = max(NARROWEST, box.width + 2 * PAD)
     lines = balance_lines(escape_undrawable(title), min(width, HEADLINE) - 2 * PAD) if title else []
@@ -163,7 +168,7 @@ def finish_picture(figure: Any, title: Any, default: str, alt: str) -> Picture:
     dx, dy = (width - box.width) / 2 - box.x0, PAD - box.y0
     figure.set_size_inches(width, height)
     for axes, (x, y, w, h) in places.items():
-        axes.set_position([(x + dx) / width, (y + dy) / height, w / width, h / height])
+        axes.set_position(((x + dx) / width, (y + dy) / height, w / width, h / height))
     if lines:
         text = "\n".join(lines)
         figure.text(PAD / width, 1 - PAD / height, text, size=TITLE, weight="bold", va="top", linespacing=1.2)

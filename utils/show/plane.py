@@ -10,13 +10,14 @@ import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import INK, MUTED, PAPER, SERIES
+from utils.show.drawing_types import ArrayLike, Axes, Figure
 from utils.show.marks import draw_origin_lines, draw_vector, mute_axes
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, separate_positions, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_figure, separate_positions
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, token_label, vector_text
 
 
-def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Any, float]:
+def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Axes, float]:
     """Add axes with equal aspect that contain `points` [n, 2] and the origin; return them and the inches per unit."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
@@ -33,7 +34,7 @@ def _plane(figure: Any, points: np.ndarray, side: float, limit: float | None = N
     return axes, inch
 
 
-def _label_tips(axes: Any, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
+def _label_tips(axes: Axes, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
     """Write a name beside each tip; names that would touch are moved apart and connected by a thin line."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
@@ -66,9 +67,9 @@ def _parse_point(value: Any, name: str) -> np.ndarray:
     return vector
 
 
-@with_course_theme
+@course_theme()
 def vectors(
-    vectors: Mapping[str, Any],
+    vectors: Mapping[str, ArrayLike],
     title: str | None = None,
     angle: tuple[str, str] | None = None,
     projection: tuple[str, str] | None = None,
@@ -82,6 +83,9 @@ def vectors(
         angle: two names; draw the angle between them, and write their dot product below.
         projection: two names (a, b); draw the shadow of a on the line of b, with a dashed line from the tip of a.
         limit: fix both axes to -limit … limit, so that in an explorer the arrows move but the axes do not.
+
+    Raises:
+        ValueError: if a vector has not two numbers, a pair names another vector, or b has length 0 in `projection`.
     """
     if not isinstance(vectors, Mapping) or not 1 <= len(vectors) <= len(SERIES):
         raise ValueError(
@@ -133,7 +137,7 @@ def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
     return b * (a @ b) / (b @ b)
 
 
-def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
+def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     """Draw the arc between two vectors; return `|a| × |b| × cos θ = ` in numbers ('' if a vector has length 0)."""
     from matplotlib.patches import Arc
 
@@ -151,14 +155,13 @@ def _draw_angle(axes: Any, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
     if far < 0.85 * max(lengths):  # a narrow angle has no room for its number, which is also below the axes
-        axes.text(
-            far * math.cos(middle), far * math.sin(middle), text, ha="center", va="center", size=SMALL, color=MUTED
-        )
+        place = far * math.cos(middle), far * math.sin(middle)
+        axes.text(*place, text, ha="center", va="center", size=SMALL, color=MUTED)
     return f"{number_text(lengths[0])} × {number_text(lengths[1])} × cos {text} = "
 
 
-@with_course_theme
-def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None = None) -> Picture:
+@course_theme()
+def mixing(weights: ArrayLike, vectors: ArrayLike, labels: Sequence[str], title: str | None = None) -> Picture:
     """Draw a weighted sum of vectors tip to tail; the bold arrow is the result.
 
     Args:
@@ -166,6 +169,9 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
         vectors: [n, d], d ≥ 2; the figure shows the first two coordinates, and the axes say so if d > 2.
         labels: n strings, at most 12.
         title: by default, the numbers of the result.
+
+    Raises:
+        ValueError: if the numbers of weights, vectors and labels differ, or there are more than 12 vectors.
     """
     w = parse_numbers(weights, "weights", [1], "one weight for each vector, [n]")
     v = parse_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")
@@ -188,15 +194,12 @@ def mixing(weights: Any, vectors: Any, labels: Sequence[str], title: str | None 
     for k, (note, y) in enumerate(zip(notes, separate_positions(list(middles[:, 1]), 0.2 / inch))):
         colour = SERIES[k % 5]
         draw_vector(axes, tips[k], tips[k + 1], colour, 1.8, 12.6)
-        axes.plot(
-            [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y], color=colour, linewidth=0.6, alpha=0.6, clip_on=False
-        )
+        line = [middles[k, 0], x - 0.04 / inch], [middles[k, 1], y]
+        axes.plot(*line, color=colour, linewidth=0.6, alpha=0.6, clip_on=False)
         axes.text(x, y, note, color=colour, va="center")
-    axes.set(xlabel="coordinate 1", ylabel="coordinate 2")
     d = v.shape[1]
-    drawn = f" The figure shows the first two of {d} coordinates." if d > 2 else ""
-    if d > 2:
-        axes.set(xlabel=f"coordinate 1 of {d}", ylabel=f"coordinate 2 of {d}")
+    of, drawn = (f" of {d}", f" The figure shows the first two of {d} coordinates.") if d > 2 else ("", "")
+    axes.set(xlabel=f"coordinate 1{of}", ylabel=f"coordinate 2{of}")
     total = vector_text(result, 4)
     parts = ", ".join(f"{number_text(weight)} × {name}" for weight, name in zip(w, names))
     alt = f"A weighted sum, drawn tip to tail: {parts}. The bold arrow is the result, {total}.{drawn}"

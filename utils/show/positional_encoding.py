@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from utils.show.arguments import parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, MUTED, SERIES
-from utils.show.marks import draw_arrow, draw_colour_bar, draw_origin_lines, mute_axes
-from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.drawing_types import ArrayLike
+from utils.show.marks import draw_arrow, draw_colour_bar_beside, draw_origin_lines, mute_axes
+from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import PAD, TEXT, WIDEST
 from utils.show.text_format import number_text, vector_text
 
 
-@with_course_theme
-def heat(values: Any, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
+@course_theme()
+def heat(values: ArrayLike, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
     """Draw signed numbers as colours, red above 0 and blue below; for tables that are too large for printed numbers.
 
     Args:
         values: [n, m] finite numbers, at most 512 × 512.
         rows, columns: what the axes count, in the singular.
+
+    Raises:
+        ValueError: if `values` is not such a table.
     """
     table = parse_numbers(values, "values", [2], "a table [rows, columns]")
     if max(table.shape) > 512:
@@ -30,27 +33,19 @@ def heat(values: Any, title: str | None = None, rows: str = "position", columns:
     n, m = table.shape
     limit = float(np.abs(table).max()) or 1.0
     width = WIDEST - 2 * PAD - 1.15
-    figure = new_figure()
-    axes = new_axes(figure, 2, 2, width, min(3.4, max(1.2, width * n / m)))
+    figure, axes = new_chart(2, 2, width, min(3.4, max(1.2, width * n / m)))
     axes.imshow(table, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
     axes.set(xlabel=columns, ylabel=rows)
     axes.tick_params(length=2, colors=MUTED)
     axes.spines[:].set_visible(False)
-    x, y, w, h = axes_bounds_inches(axes)
-    draw_colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
-    some = [0, n // 2, n - 1] if n > 2 else list(range(n))
-    words = "\n".join(
-        f"{rows} {i}: {', '.join(map(number_text, table[i, :6]))}{' …' if m > 6 else ''}." for i in dict.fromkeys(some)
-    )
-    return finish_picture(
-        figure,
-        title,
-        f"{n} × {m} numbers",
-        f"A heat map of {n} rows ({rows}) by {m} columns ({columns}).\n{words}",
-    )
+    draw_colour_bar_beside(axes, [-limit, 0, limit])
+    words = [f"A heat map of {n} rows ({rows}) by {m} columns ({columns})."]
+    for i in sorted({0, n // 2, n - 1}):
+        words.append(f"{rows} {i}: {', '.join(map(number_text, table[i, :6]))}{' …' if m > 6 else ''}.")
+    return finish_picture(figure, title, f"{n} × {m} numbers", "\n".join(words))
 
 
-@with_course_theme
+@course_theme()
 def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title: str | None = None) -> Picture:
     """Draw one pair of entries as an arrow that rotates by `speed` radians per position, for several positions.
 
@@ -58,6 +53,9 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         pair: [a, b], not both 0.
         positions: up to eight whole numbers.
         speed: radians per position.
+
+    Raises:
+        ValueError: if `pair` is not two numbers, or 0, or there are more than eight positions.
     """
     start = parse_numbers(pair, "pair", [1], "two numbers [a, b]")
     if start.shape != (2,) or not start.any():
@@ -67,8 +65,7 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         raise ValueError(f"turning draws at most 8 positions; got {len(steps)}.")
     rate = float(parse_numbers(speed, "speed", [0], "a number"))
     length = math.hypot(*start)
-    figure = new_figure()
-    axes = new_axes(figure, 2, 2, 3.0, 3.0)
+    figure, axes = new_chart(2, 2, 3.0, 3.0)
     reach = 1.28 * length
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first entry of the pair", ylabel="second entry")
     circle = np.linspace(0, 2 * math.pi, 181)
@@ -82,14 +79,8 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         colour = SERIES[k % 5]
         draw_arrow(axes, (0, 0), tip, colour, 1.8, TEXT)
         name = number_text(position).replace(".00", "")
-        axes.text(*(tip * 1.14), name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
+        axes.text(tip[0] * 1.14, tip[1] * 1.14, name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
         words.append(f"position {position:g}: {vector_text(tip)}")
-    degrees = math.degrees(rate)
-    default = f"The pair rotates by {degrees:.0f}° per position and keeps its length"
-    return finish_picture(
-        figure,
-        title,
-        default,
-        f"Arrows of length {number_text(length)}, rotated by {number_text(rate)} radians per position."
-        f" {'; '.join(words)}.",
-    )
+    default = f"The pair rotates by {math.degrees(rate):.0f}° per position and keeps its length"
+    what = f"Arrows of length {number_text(length)}, rotated by {number_text(rate)} radians per position."
+    return finish_picture(figure, title, default, f"{what} {'; '.join(words)}.")

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
 
 from utils.show.arguments import parse_integer
 from utils.show.charts import chart_size, describe_lines, draw_lines, parse_series
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_figure
 from utils.show.sizes import BENCH
 
 
-def entropy(weights: torch.Tensor) -> torch.Tensor:
-    """Return the entropy [...] in nats of weights [..., n]: 0 for one-hot, log n for uniform weights."""
+def entropy(weights: Float[Tensor, "... n"]) -> Float[Tensor, "..."]:
+    """Return the entropy in nats of weights: 0 for one-hot, log n for uniform weights."""
     return torch.special.entr(weights).sum(-1)
 
 
-def jacobian_norm(weights: torch.Tensor) -> torch.Tensor:
-    """Return the Frobenius norm [...] of the softmax's Jacobian diag(w) − w wᵀ, given its output w [..., n]."""
+def jacobian_norm(weights: Float[Tensor, "... n"]) -> Float[Tensor, "..."]:
+    """Return the Frobenius norm of the softmax's Jacobian diag(w) − w wᵀ, given its output w."""
     squares = weights.pow(2).sum(-1)
     return (squares - 2 * weights.pow(3).sum(-1) + squares.pow(2)).clamp_min(0).sqrt()
 
 
 def saturation_study(
     d_ks: Sequence[int] = (2, 8, 32, 128, 512), seq: int = 6, draws: int = 2000, seed: int = 0
-) -> dict[str, torch.Tensor]:
+) -> dict[str, Shaped[Tensor, "d_ks"]]:
     """Measure the softmax of dot products of random queries and keys, with and without the division by √d_k.
 
     For each d_k, sample `draws` queries [d_k], each with its own `seq` keys [d_k]; all entries are standard normal.
@@ -36,6 +38,9 @@ def saturation_study(
         standard deviation of all scores, `largest` the mean of the largest weight of a row, `entropy` the mean entropy
         of a row in nats, `gradient` the mean Frobenius norm of the softmax's Jacobian at a row. The dict also has
         `d_k`, int64.
+
+    Raises:
+        ValueError: if `d_ks` is empty or a size is not a whole number of at least 1.
     """
     for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
         parse_integer(value, name, 1)
@@ -47,19 +52,16 @@ def saturation_study(
         q = torch.randn(draws, 1, d_k, generator=generator, dtype=torch.float64)
         k = torch.randn(draws, seq, d_k, generator=generator, dtype=torch.float64)
         dots = (q * k).sum(-1)
-        for how, scores_ in (("unscaled", dots), ("scaled", dots / d_k**0.5)):
-            w = scores_.softmax(-1)
-            facts = {"largest": w.max(-1).values, "entropy": entropy(w), "gradient": jacobian_norm(w)}
-            rows.setdefault(f"spread_{how}", []).append(scores_.std(correction=0).item())
-            for fact, value in facts.items():
-                rows.setdefault(f"{fact}_{how}", []).append(value.mean().item())
-    return {
-        "d_k": torch.tensor(list(d_ks)),
-        **{name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()},
-    }
+        for how, scores in (("unscaled", dots), ("scaled", dots / d_k**0.5)):
+            w = scores.softmax(-1)
+            facts = {"largest": w.amax(-1).mean(), "entropy": entropy(w).mean(), "gradient": jacobian_norm(w).mean()}
+            for fact, value in {"spread": scores.std(correction=0), **facts}.items():
+                rows.setdefault(f"{fact}_{how}", []).append(value.item())
+    measured = {name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()}
+    return {"d_k": torch.tensor(list(d_ks)), **measured}
 
 
-@with_course_theme
+@course_theme()
 def saturation(
     d_ks: Sequence[int] = (2, 8, 32, 128, 512),
     scaled: Sequence[bool] = (False, True),
@@ -72,6 +74,9 @@ def saturation(
 
     Args:
         scaled: which lines to draw: for unscaled scores (False), for scores divided by √d_k (True), or both.
+
+    Raises:
+        ValueError: if `scaled` is empty, `d_ks` does not increase, or a size is not a whole number of at least 1.
     """
     study = saturation_study(d_ks, seq, draws, seed)
     lines_ = [{False: ("not scaled", "unscaled"), True: ("÷ √d_k", "scaled")}[bool(one)] for one in scaled]
@@ -93,9 +98,10 @@ def saturation(
         if k < 2:
             axes.tick_params(labelbottom=False)
         words.append(f"Mean {ylabel}.\n{describe_lines(xs, ys, 'd_k', mark)}")
-    default = {
-        (False,): "Unscaled scores saturate the softmax as d_k grows",
-        (True,): "With scores divided by √d_k, the softmax stays about the same at any d_k",
-    }.get(tuple(map(bool, scaled)), "Unscaled scores saturate the softmax as d_k grows; scores divided by √d_k do not")
+    default = "Unscaled scores saturate the softmax as d_k grows"
+    if len(lines_) > 1:
+        default += "; scores divided by √d_k do not"
+    elif scaled[0]:
+        default = "With scores divided by √d_k, the softmax stays about the same at any d_k"
     head = f"Three charts against d_k for {seq} random keys per query."
     return finish_picture(figure, title, default, "\n".join([head, *words]))

@@ -7,8 +7,9 @@ from typing import Any
 
 from utils.show.arguments import parse_names
 from utils.show.colours import BLUE, FAINT, GREEN, INK, MUTED, NO, PAPER, SERIES, TINTS, VERMILION
+from utils.show.drawing_types import Axes
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_canvas
 from utils.show.sizes import SMALL, TEXT
 from utils.show.text_format import fit_font_size, token_label
 
@@ -18,7 +19,7 @@ HIGH, UP, DOWN = 0.26, 0.48, 1.2  # the height of a state's box, and the y of th
 APART = 2.0  # the distance between the two translators
 
 
-@with_course_theme
+@course_theme()
 def looking_back(
     read: Sequence[str], written: Sequence[str], asks: str, finds: str, title: str | None = None
 ) -> Picture:
@@ -29,6 +30,9 @@ def looking_back(
         written: the words that the decoder writes, 2 to 8.
         asks: the written word that looks back.
         finds: the word whose state `asks` needs most; the line from this state is wider.
+
+    Raises:
+        ValueError: if there are not 2 to 8 words, or `asks` or `finds` does not occur once among its words.
     """
     words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
@@ -36,20 +40,17 @@ def looking_back(
             raise ValueError(f"{name} must be one of the {where} words and occur there once; got {given!r}.")
     source, target = words.values()
     at, found = target.index(asks), source.index(finds)
-    figure = new_figure()
-    axes = new_axes(figure, 0.5, 0.5, WIDE, 2 * APART - 0.4)
-    axes.set(xlim=(0, WIDE), ylim=(2 * APART - 0.4, 0))
-    axes.axis("off")
-    (*_, last), (first, *_) = _draw_translator(
-        axes, 0, "One state for everything", source, target, len(source) - 1, VERMILION
-    )
+    figure, axes = new_canvas(0.5, 0.5, WIDE, 2 * APART - 0.4)
+    end = len(source) - 1
+    (*_, last), (first, *_) = _draw_translator(axes, 0, "One state for everything", source, target, end, VERMILION)
     turn = UP + HIGH + 0.13
     axes.plot([last, last, first], [UP + HIGH, turn, turn], color=VERMILION, linewidth=1.6)
     draw_arrow(axes, (first, turn), (first, DOWN), VERMILION, 1.6, 9)
     states, boxes = _draw_translator(axes, APART, "Looking back at every state", source, target, found, BLUE)
     for j, x in enumerate(states):
-        line = {"linewidth": 3.2, "alpha": 1.0} if j == found else {"linewidth": 0.9, "alpha": 0.6}
-        axes.plot([x, boxes[at]], [APART + UP + HIGH, APART + DOWN], color=BLUE, zorder=1, **line)
+        width, alpha = (3.2, 1.0) if j == found else (0.9, 0.6)
+        ends = [x, boxes[at]], [APART + UP + HIGH, APART + DOWN]
+        axes.plot(*ends, color=BLUE, zorder=1, linewidth=width, alpha=alpha)
     alt = (
         f"Two translators, one above the other. Both read {' '.join(source)!r} and write {' '.join(target)!r}. "
         "The encoder keeps a state for each word that it reads, and each state is computed from the previous state. "
@@ -68,7 +69,7 @@ def _parse_words(given: Any, name: str) -> list[str]:
 
 
 def _draw_translator(
-    axes: Any, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
+    axes: Axes, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
 ) -> list[list[float]]:
     """Draw an encoder above a decoder, with one state marked; return the x positions of the boxes in both rows."""
     axes.text(0, y + 0.1, title, weight="bold", va="center", size=TEXT)
@@ -101,13 +102,10 @@ STEPS = (
 )
 
 
-@with_course_theme
+@course_theme()
 def variants(title: str | None = None) -> Picture:
     """Draw the four variants of attention: for each, a table of which token attends to which, and its new idea."""
-    figure = new_figure()
-    axes = new_axes(figure, 0.5, 0.5, WIDE, 1.95)
-    axes.set(xlim=(0, WIDE), ylim=(1.95, 0))
-    axes.axis("off")
+    figure, axes = new_canvas(0.5, 0.5, WIDE, 1.95)
     pitch, top, side = WIDE / len(STEPS), 0.72, 0.6
     for k, (name, lesson, new) in enumerate(STEPS):
         left = k * pitch + 0.06
@@ -133,7 +131,7 @@ def variants(title: str | None = None) -> Picture:
 
 
 def _draw_attention_table(
-    axes: Any, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
+    axes: Axes, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
 ) -> None:
     """Draw a table of queries and keys; the visible keys are filled."""
     from matplotlib.patches import Rectangle

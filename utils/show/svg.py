@@ -11,16 +11,18 @@ import hashlib
 import html
 import io
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from matplotlib.backend_bases import RendererBase
-from matplotlib.font_manager import findfont, get_font
+from matplotlib.backend_bases import GraphicsContextBase, RendererBase
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import Affine2D, Transform
 
 from utils.show.colours import PALETTE
+from utils.show.drawing_types import ArrayLike, Figure
 from utils.show.sizes import CSS_DPI
 
 UNIT = 10  # units per CSS pixel: enough for whole-number coordinates
@@ -39,7 +41,7 @@ _NAMED = {light: name for name, (light, _) in PALETTE.items()}
 _PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash, because no SVG text contains this character
 
 
-def render_svg(figure: Any, alt: str) -> str:
+def render_svg(figure: Figure, alt: str) -> str:
     """Return a matplotlib figure as an `<svg>` for a page, with `alt` as its text for screen readers.
 
     An untrusted notebook removes the drawing and shows only the text.
@@ -78,13 +80,11 @@ def css_colour(colour: Any) -> str:
 
 def format_decimal(x: float, digits: int = 2) -> str:
     """Return a number with at most `digits` decimals, in as few characters as possible."""
-    text = f"{x:.{digits}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    text = text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-    return "0" if text in ("", "-0", "-") else text
+    text = f"{round(x, digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
+    return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def join_numbers(numbers: Any) -> str:
+def join_numbers(numbers: Iterable[int]) -> str:
     """Join whole numbers with blanks; before a minus sign, no blank is needed."""
     return " ".join(map(str, numbers)).replace(" -", "-")
 
@@ -95,11 +95,10 @@ _LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 
 def path_data(points: np.ndarray, codes: np.ndarray) -> str:
     """Return the data of an SVG path: absolute coordinates at each start, relative coordinates after it."""
-    places = np.rint(points).astype(int).tolist()
-    codes = codes.tolist()
+    places, kinds = np.rint(points).astype(int).tolist(), codes.tolist()
     parts, last, at, i = [], "", (0, 0), 0
-    while i < len(codes):
-        code = codes[i]
+    while i < len(kinds):
+        code = kinds[i]
         if code == Path.MOVETO:
             at = places[i]
             parts.append(f"M{join_numbers(at)}")
@@ -158,7 +157,7 @@ class SvgRenderer(RendererBase):
     def get_canvas_width_height(self) -> tuple[float, float]:
         return self.width, self.height
 
-    def points_to_pixels(self, points: float) -> float:
+    def points_to_pixels(self, points: Any) -> Any:
         return points * DPI / 72
 
     def option_scale_image(self) -> bool:
@@ -186,27 +185,25 @@ class SvgRenderer(RendererBase):
             self.lines = None
             self.parts.append(f'<path d="{data}"{look}/>')
 
-    def _look(self, gc: Any, face: Any) -> str:
+    def _look(self, gc: GraphicsContextBase, face: Any) -> str:
         """Return the attributes of a path's fill and stroke; '' if both are invisible."""
         alphas = (
             (gc.get_alpha(),) * 2
             if gc.get_forced_alpha()
             else (face[3] if face is not None and len(face) > 3 else 1.0, gc.get_rgb()[3])
         )
-        look = ""
         if face is None or alphas[0] == 0:
-            look += ' fill="none"'
+            look = ' fill="none"'
         else:
-            look += f' fill="{css_colour(face)}"' + (
-                f' fill-opacity="{format_decimal(alphas[0])}"' if alphas[0] < 1 else ""
-            )
+            look = f' fill="{css_colour(face)}"'
+            look += f' fill-opacity="{format_decimal(alphas[0])}"' if alphas[0] < 1 else ""
         width = self.points_to_pixels(gc.get_linewidth())
         if width and alphas[1]:
             look += f' stroke="{css_colour(gc.get_rgb())}" stroke-width="{format_decimal(width, 1)}"'
             look += f' stroke-opacity="{format_decimal(alphas[1])}"' if alphas[1] < 1 else ""
             offset, dashes = gc.get_dashes()
-            if dashes is not None and len(dashes):
-                look += f' stroke-dasharray="{join_numbers(round(self.points_to_pixels(dash)) for dash in dashes)}"'
+            if lengths := [] if dashes is None else [round(self.points_to_pixels(dash)) for dash in np.asarray(dashes)]:
+                look += f' stroke-dasharray="{join_numbers(lengths)}"'
                 look += f' stroke-dashoffset="{round(self.points_to_pixels(offset))}"' if offset else ""
             cap = {"projecting": "square"}.get(gc.get_capstyle(), gc.get_capstyle())
             look += f' stroke-linecap="{cap}"' if cap != "butt" else ""
@@ -215,7 +212,7 @@ class SvgRenderer(RendererBase):
             return ""
         return look
 
-    def _clip(self, gc: Any, low: np.ndarray, high: np.ndarray) -> str:
+    def _clip(self, gc: GraphicsContextBase, low: np.ndarray, high: np.ndarray) -> str:
         """Return the attribute that clips a path to its axes; '' if the path does not extend beyond them."""
         box = gc.get_clip_rectangle()
         if box is None:
@@ -226,13 +223,13 @@ class SvgRenderer(RendererBase):
         data = f"M{round(left)} {round(top)}H{round(right)}V{round(bottom)}H{round(left)}z"
         return f' clip-path="url(#{self.clips.setdefault(data, f"{_PREFIX}c{len(self.clips)}")})"'
 
-    def _transform_path(self, path: Any, transform: Any, simplify: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _transform_path(self, path: Path, transform: Transform, simplify: bool) -> tuple[np.ndarray, np.ndarray]:
         cleaned = path.cleaned(transform=transform + self.flip, remove_nans=True, simplify=simplify, curves=True)
-        return cleaned.vertices, cleaned.codes
+        return np.asarray(cleaned.vertices), np.asarray(cleaned.codes)
 
     # ---------------------------------------------------------------- paths, markers, images, text
 
-    def draw_path(self, gc: Any, path: Any, transform: Any, rgbFace: Any = None) -> None:
+    def draw_path(self, gc: GraphicsContextBase, path: Path, transform: Transform, rgbFace: Any = None) -> None:
         look = self._look(gc, rgbFace)
         points, codes = self._transform_path(path, transform, path.should_simplify and rgbFace is None)
         drawn = points[codes != Path.STOP]
@@ -245,15 +242,20 @@ class SvgRenderer(RendererBase):
             self.lines = (look, self.lines[1] + data)
             return
         self._flush_lines()
-        if joinable:
-            self.lines = (look, data)
-        else:
-            self.parts.append(f'<path d="{data}"{look}/>')
+        self.lines = (look, data)
+        if not joinable:
+            self._flush_lines()
 
     def draw_markers(
-        self, gc: Any, marker_path: Any, marker_trans: Any, path: Any, trans: Any, rgbFace: Any = None
+        self,
+        gc: GraphicsContextBase,
+        marker_path: Path,
+        marker_trans: Transform,
+        path: Path,
+        trans: Transform,
+        rgbFace: Any = None,
     ) -> None:
-        if len(path.vertices) < 3:
+        if np.size(path.vertices) < 6:
             super().draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
             return
         look = self._look(gc, rgbFace)
@@ -268,7 +270,8 @@ class SvgRenderer(RendererBase):
         uses = "".join(f'<use href="#{name}" x="{round(x)}" y="{round(y)}"/>' for x, y in places)
         self._add(f"<g{look}>{uses}</g>")
 
-    def draw_image(self, gc: Any, x: float, y: float, im: np.ndarray, transform: Any = None) -> None:
+    def draw_image(self, gc: GraphicsContextBase, x: float, y: float, im: ArrayLike, transform: Any = None) -> None:
+        im = np.asarray(im)
         rows, columns = im.shape[:2]
         whole = Affine2D().scale(1 / columns, 1 / rows) + transform + Affine2D().translate(x, y) + self.flip
         (left, top), (right, bottom) = whole.transform([[0, 0], [columns, rows]])
@@ -286,7 +289,15 @@ class SvgRenderer(RendererBase):
         )
 
     def draw_text(
-        self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
+        self,
+        gc: GraphicsContextBase,
+        x: float,
+        y: float,
+        s: str,
+        prop: FontProperties,
+        angle: float,
+        ismath: Any = False,
+        mtext: Any = None,
     ) -> None:
         scale = self.points_to_pixels(prop.get_size_in_points()) / EM
         turn = f"rotate({format_decimal(-angle)})" if angle else ""
@@ -304,7 +315,7 @@ class SvgRenderer(RendererBase):
 
 def render_cells(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
     """Return cells in palette colours as SVG; neighbours of the same colour in a row form one rectangle."""
-    parts = []
+    paths: dict[str, str] = {}
     for i, row in enumerate(cells):
         start = 0
         for j in range(1, len(row) + 1):
@@ -312,12 +323,9 @@ def render_cells(cells: list[list[str]], left: float, top: float, wide: float, h
                 continue
             x, y = round(left + start * wide), round(top + i * high)
             size = f"h{round(left + j * wide) - x}v{round(top + (i + 1) * high) - y}"
-            parts.append((row[start], f"M{x} {y}{size}H{x}z"))
+            paths[row[start]] = f"{paths.get(row[start], '')}M{x} {y}{size}H{x}z"
             start = j
-    looks: dict[str, str] = {}
-    for colour, data in parts:
-        looks[colour] = looks.get(colour, "") + data
-    return "".join(f'<path d="{data}" fill="{css_colour(colour)}"/>' for colour, data in looks.items())
+    return "".join(f'<path d="{data}" fill="{css_colour(colour)}"/>' for colour, data in paths.items())
 
 
 def png_base64(image: np.ndarray) -> str:

@@ -10,15 +10,16 @@ import numpy as np
 
 from utils.show.arguments import parse_array, parse_names, parse_numbers, require_unit_interval
 from utils.show.colours import BLOCKED, DIVERGING, INK, MUTED, NO, PAPER, SEQUENTIAL, YES
-from utils.show.marks import draw_cell_borders, draw_colour_bar, write_numbers
-from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.drawing_types import ArrayLike, Axes, Figure
+from utils.show.marks import draw_cell_borders, draw_colour_bar_beside, write_numbers
+from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
 from utils.show.text_format import list_values, number_text, text_width, token_label
 
 
 def _draw_table(
     values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], cmap: Any, limits: tuple[float, float]
-) -> tuple[Any, Any, float]:
+) -> tuple[Figure, Axes, float]:
     """Draw coloured cells with tokens on both sides; return figure, axes and the side of a cell in inches."""
     n, m = values.shape
     row_size, column_size = (SMALL if k <= 16 else SMALLEST for k in (n, m))
@@ -27,8 +28,7 @@ def _draw_table(
     left = max((text_width(text, row_size) for text in row_texts), default=0.0) + 0.35
     cell = min(0.52, (WIDEST - 2 * PAD - left - 0.55) / m, 6.0 / n)
 
-    figure = new_figure()
-    axes = new_axes(figure, 2.0, 1.0, cell * m, cell * n)
+    figure, axes = new_chart(2.0, 1.0, cell * m, cell * n)
     axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0, pad=3, labelbottom=False, labeltop=True)
@@ -38,9 +38,8 @@ def _draw_table(
     axes.set_yticks(range(0, n, row_step) if rows is not None else [], row_texts[::row_step], size=row_size)
     if max(text_width(text, column_size) for text in column_texts) > cell * 0.94:
         steep = 90 if cell < 0.3 else 45
-        anchor = {"ha": "left", "va": "center"} if steep == 90 else {"ha": "left", "va": "baseline"}
         for text in axes.get_xticklabels():
-            text.set(rotation=steep, rotation_mode="anchor", **anchor)
+            text.set(rotation=steep, rotation_mode="anchor", ha="left", va="center" if steep == 90 else "baseline")
     axes.set_xlabel("key (answers)")
     if rows is not None:
         axes.set_ylabel("query (asks)" if n * cell > 0.9 else "query")
@@ -51,33 +50,25 @@ def _draw_table(
 
 
 def draw_signed_table(
-    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], limit: float
-) -> tuple[Any, Any, float]:
+    values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], limit: float
+) -> tuple[Figure, Axes, float]:
     """Draw cells that are red above 0 and blue below; return figure, axes and the side of a cell in inches."""
     return _draw_table(values, rows, columns, DIVERGING, (-limit, limit))
 
 
-def _range(weights: np.ndarray) -> tuple[float, float]:
-    """Return the lowest and the highest number of the colour scale of weights."""
-    low, high = float(weights.min()), float(weights.max())
-    return (0, 1) if high > 0.5 or high - low < 1e-3 else (low, high)
-
-
 def _draw_numbers_or_scale(
-    axes: Any, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
+    axes: Axes, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
     """Write the numbers into the cells of a small table; for a larger table, or if `scale`, draw a colour scale."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
             return
-    x, y, w, h = axes_bounds_inches(axes)
-    tall = min(h, 2.0)
-    draw_colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)
+    draw_colour_bar_beside(axes, ticks, tallest=2.0)
 
 
 def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
-    i, j = np.unravel_index(values.argmax(), values.shape)
+    i, j = divmod(int(values.argmax()), values.shape[1])
     whom = f"{rows[i]!r} → {columns[j]!r}" if rows is not None else repr(columns[j])
     return f"{whom}, {number_text(values[i, j])}"
 
@@ -109,8 +100,10 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
     if n <= 16:
         tops = values.argmax(axis=1)
         return "\n".join(f"{heads[i]}largest at {columns[j]}, {number_text(values[i, j])}." for i, j in enumerate(tops))
-    i, j = np.unravel_index(values.argmax(), values.shape)
-    return f"The largest is {number_text(values[i, j])}: row {i} ({rows[i]}), column {j} ({columns[j]})."
+    i, j = divmod(int(values.argmax()), m)
+    return (
+        f"The largest is {number_text(values[i, j])}: row {i} ({rows[i] if rows else ''}), column {j} ({columns[j]})."
+    )
 
 
 def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
@@ -118,18 +111,21 @@ def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
     return f"1 query, {m} keys" if rows is None else f"{n} {'query' if n == 1 else 'queries'} down, {m} keys across"
 
 
-@with_course_theme
+@course_theme()
 def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
     """Draw an empty table for the reader to complete: each row asks, each column answers.
 
     Args:
         tokens: seq strings.
         title: the task for the reader; by default, a question.
+
+    Raises:
+        ValueError: if `tokens` is empty or not a list.
     """
-    names = parse_names(tokens, len(list(tokens)) if isinstance(tokens, Iterable) else 0, "tokens", "positions")
+    n = len(list(tokens)) if isinstance(tokens, Iterable) else 0
+    names = parse_names(tokens, n, "tokens", "positions")
     if not names:
         raise ValueError("tokens is empty; expected at least one string.")
-    n = len(names)
     from matplotlib.colors import ListedColormap
 
     figure, axes, _ = _draw_table(np.zeros((n, n)), names, names, ListedColormap([PAPER]), (0, 1))
@@ -141,8 +137,10 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
     return finish_picture(figure, title, "Row asks, column answers: which cells are yes?", alt)
 
 
-@with_course_theme
-def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
+@course_theme()
+def mask(
+    mask: ArrayLike, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
+) -> Picture:
     """Draw a mask as a table of yes (✓, may attend) and no (×).
 
     Args:
@@ -156,9 +154,8 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
     """
     values = parse_array(mask, "mask", [2], "a bool table [queries, keys]")
     if values.dtype != bool:
-        raise ValueError(
-            f"mask holds {_dtype_name(mask, values)}; expected bool, True where a query may attend to a key."
-        )
+        dtype = str(getattr(mask, "dtype", values.dtype)).replace("torch.", "")
+        raise ValueError(f"mask holds {dtype}; expected bool, True where a query may attend to a key.")
     values, rows, columns = _parse_labels(values, tokens, keys)
     from matplotlib.colors import ListedColormap
 
@@ -175,19 +172,16 @@ def mask(mask: Any, tokens: Sequence[str], title: str | None = None, keys: Seque
     default = f"{int(values.sum())} of {values.size} cells are yes"
     if max(n, m) <= 16:
         allowed = [[column for column, yes in zip(columns, row) if yes] for row in values]
-        words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in zip(rows, allowed))
+        named = zip(rows or [], allowed)  # a mask has two dimensions, so its rows have names
+        words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in named)
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
     return finish_picture(figure, title, default, f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
 
 
-def _dtype_name(given: Any, array: np.ndarray) -> str:
-    return str(getattr(given, "dtype", array.dtype)).replace("torch.", "")
-
-
-@with_course_theme
+@course_theme()
 def weights(
-    weights: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
+    weights: ArrayLike, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
     """Draw attention weights in colours from 0 to 1, with the numbers in tables of up to 8 × 8.
 
@@ -207,9 +201,10 @@ def weights(
     values = parse_numbers(weights, "weights", [1, 2], expected)
     require_unit_interval(values, "weights", "Draw scores with show.scores.")
     values, rows, columns = _parse_labels(values, tokens, keys)
-    low, high = _range(values)
+    low, high = float(values.min()), float(values.max())
+    if whole := high > 0.5 or high - low < 1e-3:
+        low, high = 0.0, 1.0
     figure, axes, cell = _draw_table(values, rows, columns, SEQUENTIAL, (low, high))
-    whole = (low, high) == (0, 1)
     _draw_numbers_or_scale(axes, values, cell, [0, 0.5, 1] if whole else [low, high], scale=not whole)
     default = f"The largest weight: {_largest(values, rows, columns)}"
     if np.ptp(values) < 1e-9:
@@ -219,14 +214,14 @@ def weights(
     span = f"Row sums run from {number_text(sums.min())} to {number_text(sums.max())}."
     total = "Every row sums to 1." if ones else span
     colours = "" if whole else f" The colours run from {number_text(low)} to {number_text(high)}."
-    alt = (
-        f"Attention weights, {_describe_size(values, rows)}. {total}{colours}\n{_describe_rows(values, rows, columns)}"
-    )
-    return finish_picture(figure, title, default, alt)
+    what = f"Attention weights, {_describe_size(values, rows)}. {total}{colours}"
+    return finish_picture(figure, title, default, f"{what}\n{_describe_rows(values, rows, columns)}")
 
 
-@with_course_theme
-def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None) -> Picture:
+@course_theme()
+def scores(
+    scores: ArrayLike, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
+) -> Picture:
     """Draw scores before the softmax: red above 0, blue below, grey if blocked (-inf); small tables show numbers.
 
     Args:
@@ -241,7 +236,7 @@ def scores(scores: Any, tokens: Sequence[str], title: str | None = None, keys: S
     values, rows, columns = _parse_labels(values, tokens, keys)
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
-    figure, axes, cell = _draw_table(np.ma.masked_invalid(values), rows, columns, DIVERGING, (-limit, limit))
+    figure, axes, cell = draw_signed_table(np.ma.masked_invalid(values), rows, columns, limit)
     axes.set_facecolor(BLOCKED)  # visible in cells whose score is blocked
     _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"

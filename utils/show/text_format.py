@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
 
 HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that are invisible or reverse the line
 
 
 @functools.cache
-def course_font():
+def course_font() -> FT2Font:
     from matplotlib.font_manager import findfont, get_font
 
     return get_font(findfont("DejaVu Sans"))
@@ -39,7 +43,10 @@ def escape_invisible(token: str) -> str:
 
 def token_label(token: str, max_length: int = 12) -> str:
     """Return a token as figures show it: shortened, with escapes for characters that cannot be drawn."""
-    text = escape_undrawable(escape_invisible(token))
+    return truncate_text(escape_undrawable(escape_invisible(token)), max_length)
+
+
+def truncate_text(text: str, max_length: int) -> str:
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
@@ -54,11 +61,15 @@ def number_text(x: float) -> str:
     return (text if float(text) else text.lstrip("-")).replace("-", "−")
 
 
+def count_text(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def list_values(names: Sequence[str], values: Iterable[float]) -> str:
     return ", ".join(f"{name} {number_text(value)}" for name, value in zip(names, values))
 
 
-def vector_text(vector: Sequence[float], max_entries: int | None = None) -> str:
+def vector_text(vector: Sequence[float] | np.ndarray, max_entries: int | None = None) -> str:
     """Return a vector in brackets; a long vector is cut after `max_entries` numbers."""
     cut = vector[:max_entries]
     return f"({', '.join([*map(number_text, cut), *(['…'] if len(cut) < len(vector) else [])])})"

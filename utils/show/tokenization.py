@@ -13,10 +13,19 @@ import numpy as np
 from utils.show.arguments import parse_integer, parse_numbers, parse_title, require_filled, require_unit_interval
 from utils.show.charts import bars
 from utils.show.colours import INK, MUTED, TINTS, VERMILION
+from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import draw_rounded_box
-from utils.show.picture import Picture, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, course_theme, finish_picture, new_canvas
 from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
-from utils.show.text_format import escape_invisible, escape_undrawable, fit_font_size, number_text, text_width
+from utils.show.text_format import (
+    count_text,
+    escape_invisible,
+    escape_undrawable,
+    fit_font_size,
+    number_text,
+    text_width,
+    truncate_text,
+)
 
 CHIPS = TINTS[:5]
 MOST_TOKENS, MOST_ROWS, MOST_UNITS = 200, 24, 40
@@ -24,7 +33,11 @@ LONGEST = 40  # the maximum number of characters drawn for one token
 
 
 def parse_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
-    """Return `given` as a list of tokens, each a string or bytes."""
+    """Return `given` as a list of tokens, each a string or bytes.
+
+    Raises:
+        ValueError: if `given` is unfilled, empty or no such list; the message calls it `name`.
+    """
     require_filled(given, name)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each token; got {given!r}.")
@@ -38,7 +51,11 @@ def parse_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
 
 
 def parse_ids(given: Any, count: int) -> list[int] | None:
-    """Return `given` as a list of `count` whole numbers; return None for None."""
+    """Return `given` as a list of `count` whole numbers; return None for None.
+
+    Raises:
+        ValueError: if `given` is no such list.
+    """
     if given is None:
         return None
     plain = given.tolist() if hasattr(given, "tolist") else given
@@ -62,10 +79,6 @@ def chip_text(token: str | bytes) -> str:
         except UnicodeDecodeError:  # the bytes are only a part of a character
             return "".join(escape_invisible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
     return escape_invisible(token).replace(" ", "·").replace("\u00a0", "·")
-
-
-def truncate_text(text: str, max_length: int = LONGEST) -> str:
-    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def quote_token(token: str | bytes) -> str:
@@ -96,11 +109,7 @@ def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
     return text
 
 
-def count_text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-@with_course_theme
+@course_theme()
 def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, title: str | None = None) -> Picture:
     """Draw a text as coloured chips, one for each token, with its id below; a space is drawn as ·.
 
@@ -108,6 +117,9 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
         tokens: 1 to 200 strings, in order (bytes if a token is only a part of a character).
         ids: a whole number for each token, as a list or a tensor.
         title: by default, the number of tokens and of characters.
+
+    Raises:
+        ValueError: if `tokens` or `ids` is no such list, or their lengths differ.
     """
     pieces = parse_tokens(tokens)
     if len(pieces) > MOST_TOKENS:
@@ -115,7 +127,7 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
     numbers = parse_ids(ids, len(pieces))
     width = WIDEST - 2 * PAD
     high, below, gap = 0.27, 0.2 if numbers else 0.0, 0.05
-    texts = [truncate_text(escape_undrawable(chip_text(piece))) for piece in pieces]
+    texts = [truncate_text(escape_undrawable(chip_text(piece)), LONGEST) for piece in pieces]
     under = [str(number) for number in numbers] if numbers else [""] * len(pieces)
     rooms = [max(text_width(a, TEXT + 1), text_width(b, SMALL - 1)) + 0.14 for a, b in zip(texts, under)]
     places, x, y = [], 0.0, 0.0
@@ -125,10 +137,7 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
         places.append((x, y))
         x += room + gap
     wide, tall = max(x + room for (x, _), room in zip(places, rooms)), y + high + below
-    figure = new_figure()
-    axes = new_axes(figure, 1, 1, wide, tall)
-    axes.set(xlim=(0, wide), ylim=(tall, 0))
-    axes.axis("off")
+    figure, axes = new_canvas(1, 1, wide, tall)
     for i, ((x, y), room) in enumerate(zip(places, rooms)):
         _draw_chip(axes, x, y, room, high, texts[i], CHIPS[i % len(CHIPS)], size=TEXT + 1)
         if numbers:
@@ -143,13 +152,13 @@ def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, titl
 
 
 def _draw_chip(
-    axes: Any, x: float, y: float, width: float, height: float, text: str, fill: str, size: float, edge: str = "none"
+    axes: Axes, x: float, y: float, width: float, height: float, text: str, fill: str, size: float, edge: str = "none"
 ) -> None:
     draw_rounded_box(axes, x, y, width, height, fill, edge, 0.06, linewidth=1.6)
     axes.text(x + width / 2, y + height / 2, text, ha="center", va="center_baseline", size=size, color=INK)
 
 
-@with_course_theme
+@course_theme()
 def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None = None) -> Picture:
     """Draw a short text as chips after each step of byte-pair encoding; the new tokens of a step are outlined.
 
@@ -157,6 +166,9 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
         steps: (name, tokens) pairs, or a dict {name: tokens}; the joined tokens of every step are the same text.
             At most 24 steps and 40 characters (or bytes).
         title: by default, the number of tokens before the first step and after the last step.
+
+    Raises:
+        ValueError: if a step is no such pair, the texts of the steps differ, or there are too many steps or characters.
     """
     rows = _parse_steps(steps)
     names = [name for name, _ in rows]
@@ -164,13 +176,9 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
     labels = [truncate_text(escape_undrawable(name), 24) for name in names]
     left = max(text_width(label, SMALL) for label in labels) + 0.16
     count = max(text_width(count_text(len(row), "token"), SMALL - 0.5) for _, row in rows) + 0.12
-    room = WIDEST - 2 * PAD - left - count
-    unit = min(0.26, room / units)
-    figure = new_figure()
+    unit = min(0.26, (WIDEST - 2 * PAD - left - count) / units)
     pitch, high = 0.36, 0.26
-    axes = new_axes(figure, 1, 1, left + unit * units + count, pitch * len(rows))
-    axes.set(xlim=(0, left + unit * units + count), ylim=(pitch * len(rows), 0))
-    axes.axis("off")
+    figure, axes = new_canvas(1, 1, left + unit * units + count, pitch * len(rows))
     before: set[tuple[int, int]] = set()
     colours = _colours([row for _, row in rows])
     said = ["Each row shows the same text after one step."]
@@ -216,6 +224,10 @@ def _token_spans(row: Sequence[str | bytes]) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends))
 
 
+def _join(row: Sequence[Any]) -> str | bytes:
+    return row[0][:0].join(row)
+
+
 def _parse_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
     require_filled(steps, "steps")
     pairs = list(steps.items()) if hasattr(steps, "items") else steps
@@ -235,7 +247,7 @@ def _parse_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
             raise ValueError(f"step {name!r} has an empty token; every token must have at least one character.")
         if len({type(piece) for _, one in rows for piece in one}) > 1:
             raise ValueError("steps mix strings and bytes; expected only strings or only bytes.")
-        joined, whole = row[0][:0].join(row), rows[0][1][0][:0].join(rows[0][1])
+        joined, whole = _join(row), _join(rows[0][1])
         if joined != whole:
             raise ValueError(
                 f"the tokens of step {name!r} join to {joined!r}, those of the first step to {whole!r}; "
@@ -247,7 +259,7 @@ def _parse_steps(steps: Any) -> list[tuple[str, list[str | bytes]]]:
     return rows
 
 
-def next_tokens(probs: Any, tokenizer: Any, k: int = 10, title: str | None = None) -> Picture:
+def next_tokens(probs: ArrayLike, tokenizer: Any, k: int = 10, title: str | None = None) -> Picture:
     """Draw the k likeliest next tokens as bars, with the likeliest on top.
 
     Args:
@@ -266,5 +278,5 @@ def next_tokens(probs: Any, tokenizer: Any, k: int = 10, title: str | None = Non
     parse_integer(k, "k", 1, 40)
     order = np.argsort(-values, kind="stable")[: min(k, len(values))]
     labels = [quote_token(decode_token(tokenizer, int(number))) for number in order]
-    default = f"Most likely next: {labels[0]}, {number_text(values[order[0]])}"
+    default = f"Most likely next: {labels[0]}, {number_text(values.max())}"
     return bars(values[order], labels, title=parse_title(title, default), limit=1.0)

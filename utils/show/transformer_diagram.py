@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from utils.show.arguments import parse_integer
 from utils.show.colours import BLUE, GREEN, INK, MUTED, PAPER, PURPLE, TINTS, VERMILION
 from utils.show.marks import draw_arrow, draw_rounded_box
-from utils.show.picture import Picture, axes_bounds_inches, finish_picture, new_axes, new_figure, with_course_theme
+from utils.show.picture import Picture, axes_bounds_inches, course_theme, finish_picture, new_canvas
 from utils.show.sizes import BENCH, SMALL, TEXT
+from utils.show.text_format import count_text
 
 MOST_LAYERS = 4
 WIDE = 5.7  # inches, like all positions below
 ROAD, BRANCH = 1.35, 3.25  # the x positions of the centres of the stream and of the branches
 
 
-@with_course_theme
+@course_theme()
 def residual_stream(n_layers: int = 2) -> Picture:
     """Draw a transformer from top to bottom: tokens, embedding, residual stream with layers, logits, probabilities.
 
     Args:
         n_layers: 1 to 4; each layer has an attention and an MLP, which read the stream and add to it.
+
+    Raises:
+        ValueError: if `n_layers` is not a whole number from 1 to 4.
     """
     parse_integer(n_layers, "n_layers", 1, MOST_LAYERS)
     drawing = _Diagram()
@@ -27,7 +33,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
     drawing.box(
         "embedding", "[batch, seq, d_model]", "the token's vector + its position's vector", GREEN, "W_E + W_pos"
     )
-    top = drawing.start_road()
+    top = drawing.y
     drawing.draw_stream_state("x0", "the embeddings, unchanged")
     for layer in range(n_layers):
         drawing.draw_branch("attention", "moves information\nbetween positions", BLUE)
@@ -42,7 +48,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
     drawing.crop_axes()
     states = ", ".join(f"x{k}" for k in range(n_layers + 1))
     alt = (
-        f"A transformer of {n_layers} {'layer' if n_layers == 1 else 'layers'}, from top to bottom. "
+        f"A transformer of {count_text(n_layers, 'layer')}, from top to bottom. "
         "Tokens [batch, seq] go through the embedding W_E + W_pos and become the residual stream "
         f"[batch, seq, d_model]: one straight path down, with the states {states}. In each layer, attention moves "
         "information between positions, and then an MLP works on each position separately. Both read the stream, "
@@ -56,10 +62,7 @@ class _Diagram:
     """A drawing of parts from top to bottom, in inches; `crop_axes` removes the empty space below the last part."""
 
     def __init__(self) -> None:
-        self.figure = new_figure()
-        self.axes = new_axes(self.figure, 0.5, 0.2, WIDE, 9)
-        self.axes.set(xlim=(0, WIDE), ylim=(9, 0))
-        self.axes.axis("off")
+        self.figure, self.axes = new_canvas(0.5, 0.2, WIDE, 9)
         self.y = 0.0
 
     def _frame(self, x: float, y: float, width: float, height: float, edge: str) -> None:
@@ -77,7 +80,7 @@ class _Diagram:
         middle = self.y + height / 2
         self.axes.text(ROAD, middle - (0.06 if weights else 0), name, ha="center", va="center", weight="bold", zorder=5)
         if weights:
-            small = {"size": SMALL - 1.5, "color": MUTED, "zorder": 5}
+            small: dict[str, Any] = dict(size=SMALL - 1.5, color=MUTED, zorder=5)
             self.axes.text(ROAD, middle + 0.09, weights, ha="center", va="center", **small)
         self._beside(middle, shape, remark)
         self.y += height
@@ -90,9 +93,6 @@ class _Diagram:
     def arrow(self, length: float = 0.24) -> None:
         self._line([(ROAD, self.y), (ROAD, self.y + length)], MUTED)
         self.y += length
-
-    def start_road(self) -> float:
-        return self.y
 
     def draw_stream_state(self, name: str, remark: str) -> None:
         """Draw a state of the stream."""
@@ -137,4 +137,4 @@ class _Diagram:
     def crop_axes(self) -> None:
         x, _, width, _ = axes_bounds_inches(self.axes)
         self.axes.set_ylim(self.y + 0.02, -0.02)
-        self.axes.set_position([x / BENCH, 0.02, width / BENCH, (self.y + 0.04) / BENCH])
+        self.axes.set_position((x / BENCH, 0.02, width / BENCH, (self.y + 0.04) / BENCH))

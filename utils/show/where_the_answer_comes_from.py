@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers
-from utils.show.marks import draw_colour_bar, write_numbers
-from utils.show.picture import Picture, axes_bounds_inches, finish_picture, with_course_theme
+from utils.show.drawing_types import ArrayLike
+from utils.show.marks import draw_colour_bar_beside, write_numbers
+from utils.show.picture import Picture, course_theme, finish_picture
 from utils.show.tables import draw_signed_table
 from utils.show.text_format import number_text
 
 
-@with_course_theme
+@course_theme()
 def effects(
-    values: Any, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
+    values: ArrayLike, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
 ) -> Picture:
     """Draw a table of effects, with layers as rows and positions (or heads) as columns: red above 0, blue below.
 
@@ -40,11 +40,10 @@ def effects(
     if table.shape[1] <= 16:
         write_numbers(axes, table.round(2) + 0.0, cell)
     else:
-        x, y, w, h = axes_bounds_inches(axes)
-        draw_colour_bar(axes.images[0], x + w + 0.12, y, 0.11, h, [-limit, 0, limit])
-    i, j = np.unravel_index(np.abs(table).argmax(), table.shape)
-    largest = f"{down[i]}, {across[j]}: {number_text(table[i, j])}"
-    tops = np.abs(table).argmax(axis=1)
-    words = [f"{name}: largest at {across[k]} ({k}), {number_text(row[k])}." for name, row, k in zip(down, table, tops)]
-    alt = f"A table of effects, {table.shape[0]} rows by {table.shape[1]} columns ({xlabel}).\n" + "\n".join(words)
-    return finish_picture(figure, title, f"The largest effect: {largest}", alt)
+        draw_colour_bar_beside(axes, [-limit, 0, limit])
+    i, j = divmod(int(np.abs(table).argmax()), table.shape[1])
+    default = f"The largest effect: {down[i]}, {across[j]}: {number_text(table[i, j])}"
+    words = [f"A table of effects, {table.shape[0]} rows by {table.shape[1]} columns ({xlabel})."]
+    for name, row, k in zip(down, table, np.abs(table).argmax(axis=1)):
+        words.append(f"{name}: largest at {across[k]} ({k}), {number_text(row[k])}.")
+    return finish_picture(figure, title, default, "\n".join(words))

@@ -11,13 +11,17 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\.\./show/page\.js";\n', re.MULTILINE)
 
 
 def read_script(path: Path) -> str:
-    """Return the script of a kind without its import of `page.js`."""
+    """Return the script of a kind without its import of `page.js`.
+
+    Raises:
+        ValueError: if the script does not import `page.js` in one line.
+    """
     source, n_imports = _IMPORT.subn("", path.read_text(encoding="utf-8"))
     if n_imports != 1:
         raise ValueError(
@@ -32,9 +36,29 @@ def read_shared(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
+class Widget(Protocol):
+    """A widget that computes in the page.
+
+    Attributes:
+        kind: the name of its .js file without the suffix.
+        start: the page's initial data; it never changes.
+        state: the values of the controls, `{name: value}`; the page updates it when a control is released.
+        data: bytes, for data that is too large for JSON.
+        words: the text that is shown if the widget cannot be shown.
+    """
+
+    kind: str
+    start: Mapping[str, Any]
+    state: Mapping[str, Any]
+    data: bytes
+    words: str
+
+    def send(self, content: Mapping[str, Any]) -> None: ...
+
+
 @functools.cache
 def widget_class(script: Path) -> type:
-    """Return the widget class of the kind that `script` draws.
+    """Return the class of the widgets that `script` draws, an implementation of `Widget`.
 
     The class is created on first use, so that importing this module does not import ipywidgets.
     """
@@ -42,15 +66,7 @@ def widget_class(script: Path) -> type:
     import traitlets
 
     class Live(anywidget.AnyWidget):
-        """A widget that computes in the page.
-
-        Attributes:
-            start: the page's initial data; it never changes.
-            state: the values of the controls, `{name: value}`; the page updates it when a control is released.
-            data: bytes, for data that is too large for JSON.
-            kind: the name of its .js file without the suffix.
-            words: the text that is shown if the widget cannot be shown.
-        """
+        """A widget that computes in the page; see `Widget`."""
 
         kind = script.stem
         _esm, _css = read_shared("page.js") + read_script(script), read_shared("page.css")
@@ -82,8 +98,8 @@ def make_widget(
     start: Mapping[str, Any],
     state: Mapping[str, Any],
     data: bytes = b"",
-    on_message: Callable[[Any, Mapping[str, Any]], None] | None = None,
-) -> Any:
+    on_message: Callable[[Widget, Mapping[str, Any]], None] | None = None,
+) -> Widget:
     """Create a widget.
 
     Args:
@@ -102,6 +118,11 @@ def make_widget(
 
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
+    """Return `value` after a check that it is a string, and that it is not blank unless `empty`.
+
+    Raises:
+        ValueError: otherwise; the message calls the value `name`.
+    """
     if not isinstance(value, str) or not (empty or value.strip()):
         expected = "a string" if empty else "a string that is not blank"
         raise ValueError(f"{name} must be {expected}; got {value!r}.")
