@@ -1,0 +1,11 @@
+"""Name the types of matplotlib and numpy for annotations; at run time, the names are `Any`, so nothing is imported."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from numpy.typing import ArrayLike
+else:
+    ArrayLike = Axes = AxesImage = Figure = Any
