@@ -117,8 +117,8 @@ def starts_as_linear(init: tuple, shape: tuple) -> Property:
             # nn.Linear samples uniformly from -limit to limit; this distribution has a std of 0.58 × limit.
             if value.abs().max() > 1.001 * limit or not 0.5 < value.std() / limit < 0.65:
                 return (
-                    f"`{name}` does not start with numbers as nn.Linear samples them: for {value.shape[1]} inputs, they"
-                    f" should be uniform between -{limit:.3f} and {limit:.3f}."
+                    f"`{name}` is not initialised as in nn.Linear: for {value.shape[1]} inputs, its numbers should be"
+                    f" sampled uniformly between -{limit:.3f} and {limit:.3f}."
                 )
         return None
 
@@ -158,7 +158,8 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
         if weight > 1e-6:
             return (
                 f"In a row where the mask hides every position, a hidden position gets a weight of {weight:.2f}. A"
-                " large negative number hides a score only next to higher scores; only -inf always gives weight 0."
+                " large negative number hides a score only if the row also has much higher scores; a score of -inf"
+                " never gets a positive weight."
             )
     return None
 
@@ -302,23 +303,25 @@ ATTENTION_MISTAKES = {
     "not-scaled": Mistake({"scale": lambda d_head, d_in, seq: 1.0}),
     "multiplied": Mistake(
         {"scale": lambda d_head, d_in, seq: d_head**0.5},
-        "You multiplied the scores by the root of {width}, but they should be divided by it. A dot product already"
-        " grows with this root, so now the softmax is even sharper, and gives nearly all weight to one token.",
+        "You multiplied the scores by the square root of {width}, but they should be divided by it. The spread of a dot"
+        " product already grows with this root, so the softmax is now even sharper and gives nearly all weight to one"
+        " token.",
     ),
     "divided-by-the-width": Mistake(
         {"scale": lambda d_head, d_in, seq: 1 / d_head},
-        "You divided by {width} instead of its root. The spread of a dot product grows with the root of the width.",
+        "You divided by {width} instead of its square root. The spread of a dot product grows with the square root of"
+        " the width.",
     ),
     "root-of-d_in": Mistake({"scale": lambda d_head, d_in, seq: d_in**-0.5}),
     "root-of-the-length": Mistake(
         {"scale": lambda d_head, d_in, seq: seq**-0.5},
-        "You divided by the root of the number of positions. The spread of the scores grows with the width of queries"
-        " and keys, and not with the length of the text.",
+        "You divided by the square root of the number of positions. The spread of the scores grows with the width of"
+        " queries and keys, and not with the length of the text.",
     ),
     "root-of-2": Mistake(
         {"scale": lambda d_head, d_in, seq: 2**-0.5},
-        "You divide the scores by the root of 2, whatever sizes the layer has. Divide by the root of the width of the"
-        " layer's own keys.",
+        "You always divide the scores by the square root of 2, whatever the width of the layer is. Divide by the square"
+        " root of the width of the layer's own keys.",
     ),
     "scaled-too-late": Mistake(
         {
@@ -329,7 +332,7 @@ ATTENTION_MISTAKES = {
     # the roles of queries, keys and values
     "query-and-key-swapped": Mistake(
         {"order": (1, 0, 2)},
-        "You swapped queries and keys. Row i should hold what position i asks: its query against all keys.",
+        "You swapped queries and keys. Row i should hold the scores of the query at position i with all keys.",
     ),
     "keys-and-values-swapped": Mistake({"order": (0, 2, 1)}),
     "keys-as-values": Mistake(
@@ -400,19 +403,21 @@ ATTENTION_MISTAKES = {
     ),
     "mask-added": Mistake(
         {"hide": lambda scores, mask: scores if mask is None else scores + mask},
-        "You added the mask to the scores, where True counts as 1 and False as 0. A blocked key then only loses one"
-        " point and still gets weight; only a score of minus infinity gets weight 0.",
+        "You added the mask to the scores, which adds 1 to each visible score and 0 to each blocked score, so blocked"
+        " positions still get weight. Set the blocked scores to minus infinity instead, because only a score of minus"
+        " infinity gets weight 0.",
     ),
     # dropout
     "no-dropout": Mistake({"drop": keep_weights}),
     "drops-in-eval": Mistake(
         {"drop": lambda p, weights: F.dropout(weights, p.init_args["dropout"])},
-        "You drop weights after eval() too, so a finished model gives a different answer each time. The dropout must"
-        " know the mode of the layer; F.dropout assumes training unless you pass the mode.",
+        "You drop weights in evaluation mode too, so a trained model gives a different answer each time. Dropout should"
+        " be active only in training mode; F.dropout assumes training mode unless you pass the mode of the layer.",
     ),
     "keep-rate": Mistake(
         {"drop": lambda p, weights: F.dropout(weights, 1 - p.init_args["dropout"], p.training)},
-        "You pass on 1 - dropout instead of dropout. For nn.Dropout, as for this class, it is the share to drop.",
+        "You apply dropout with the rate 1 - dropout. In this class, as in nn.Dropout, the rate is the fraction of the"
+        " weights to drop, so pass dropout itself as the rate.",
     ),
 }
 

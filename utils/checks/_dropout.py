@@ -264,24 +264,25 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
         ),
         "one-draw-for-all-texts": Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
-            "All texts of a batch lose the same weights. Dropout should decide about each weight independently, in"
-            " every text.",
+            "You drop the same weights in all texts of a batch. Dropout should keep or drop each weight independently,"
+            " in every text.",
         ),
         "keys-vanish-as-a-whole": Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
-            "If your layer drops a position, it drops it for all queries. Dropout should decide about each weight"
-            " independently, with one random number for each pair of positions.",
+            "If your layer drops a position, this position is dropped for all queries. Dropout should keep or drop each"
+            " weight independently, with one random number for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (*shape[:-1], 1))),
-            "Your layer drops whole rows, so a query attends to all positions or to none. Dropout should decide about"
+            "Your layer drops whole rows, so a query attends to all positions or to none. Dropout should keep or drop"
             " each weight independently, with one random number for each pair of positions.",
         ),
     }
     if has_heads:
         wrong["one-draw-for-all-heads"] = Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (shape[0], 1, *shape[2:]))),
-            "All heads lose the same weights. Dropout should decide about each weight independently, in every head.",
+            "You drop the same weights in all heads. Dropout should keep or drop each weight independently, in every"
+            " head.",
         )
     return wrong
 
@@ -293,8 +294,8 @@ def drops_weights(probe: Probe) -> str | None:
     if all(in_training) or not all(in_evaluation):
         return None
     return (
-        "Your result is right after eval(), but not in training. In training, each row should be the sum of weight ×"
-        " value with some terms left out at random, and the remaining terms divided by 1 - dropout."
+        "Your result is right in evaluation mode, but wrong in training mode. In training mode, each row should be the"
+        " sum of weight × value with some terms left out at random, and the remaining terms divided by 1 - dropout."
     )
 
 

@@ -29,8 +29,8 @@ def made_in_order(*names: str) -> Property:
             if order and order != names:
                 return (
                     f"You create the layers in the order {', '.join(order)}, but it should be {', '.join(names)}. Each"
-                    " layer samples its weights when it is created, so another order gives other weights for the same"
-                    " seed."
+                    " layer samples its weights when it is created, so a different order gives different weights for"
+                    " the same seed."
                 )
         return None
 

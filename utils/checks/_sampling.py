@@ -58,10 +58,11 @@ def batches_from_their_generator(
     return draws_from_its_generator(
         *arguments,
         elsewhere=f"The same generator in the same state gave different {noun} the second time{elsewhere}",
-        restarted=f"Two calls in a row with the same generator gave the same {noun}: the generator is copied, or seeded"
-        " again, inside. Sample from it as it is, so that each call continues where the last one ended.",
-        ignored=f"Two generators in different states gave the same {noun}, as if a seed is set inside. Sample from the"
-        " generator that is passed in.",
+        restarted=f"Two calls in a row with the same generator gave the same {noun}: your function copies the generator"
+        " or seeds it again. Use the generator as it is passed in, so that each call continues where the last call"
+        " ended.",
+        ignored=f"Two generators in different states gave the same {noun}, as if your function set a seed. Sample from"
+        " the generator that is passed in.",
         disturbing="Your code used or seeded torch's global random numbers although a generator was passed in. Sample"
         " only from the generator.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"

@@ -68,47 +68,49 @@ exercise(
             " they were."
         ),
         "axis-from-the-front": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=1)).wrong(
-            "Your softmax runs along axis 1, which is the last axis only for a single matrix: with heads in front,"
-            " axis 1 holds the entries of the input. The outputs are always on the last axis, so count from the end."
+            "Your softmax runs along axis 1, which is the last axis only for a single matrix: with a head axis in"
+            " front, axis 1 is the axis of the inputs. The outputs are always on the last axis, so use an axis number"
+            " that counts from the end."
         ),
         "first-axis": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=0)).wrong(
-            "Your softmax runs along axis 0, so with heads in front the heads compete with each other. It should run"
-            " along the last axis, so that the shares of the outputs sum to one."
+            "Your softmax runs along axis 0, so if the first axis is the head axis, the heads compete with each other."
+            " It should run along the last axis, so that each row of the gate sums to one."
         ),
         "log-softmax": _gated.replace(gate=lambda A, B, temp: F.log_softmax(A @ B / temp, dim=-1)).wrong(
-            "You return logarithms of probabilities, which are never positive. A gate is the share itself, between 0"
-            " and 1."
+            "You return logarithms of probabilities, which are never positive. A gate should be the probability itself,"
+            " between 0 and 1."
         ),
         "base-divided": _gated.replace(join=lambda gate, base: base / gate).wrong(
-            "You divide the base by the gate, so the entries that should be shut become the largest. A gate near 0"
-            " should let almost nothing pass: multiply."
+            "You divide the base by the gate, so a gate near 0 makes an entry very large. A gate near 0 should make an"
+            " entry very small, so multiply the base by the gate."
         ),
         "gate-unused": _gated.replace(join=lambda gate, base: base).wrong(
             "If there is a base, you return it unchanged, and the gate has no effect. The gate should decide how much"
             " of each entry passes."
         ),
         "wrong-axis": _gated.replace(gate=lambda A, B, temp: F.softmax(A @ B / temp, dim=-2)).wrong(
-            "Your softmax runs down the columns, so each column of the gate sums to one. Each row belongs to one"
-            " entry of the input, and its shares over the outputs should sum to one."
+            "Your softmax runs down the columns, so each column of the gate sums to one. Each row of the gate should"
+            " sum to one instead, because a row belongs to one entry of the input."
         ),
         "no-softmax": _gated.replace(gate=lambda A, B, temp: A @ B / temp).wrong(
-            "You use the product of the factors without a softmax, so a gate can be negative and change the sign of"
-            " what it lets through. A gate should be a share between 0 and 1."
+            "You use the product of the factors without a softmax, so a gate can be negative and change the sign of an"
+            " entry of the base. Each gate should be between 0 and 1."
         ),
         "sigmoid": _gated.replace(gate=lambda A, B, temp: torch.sigmoid(A @ B / temp)).wrong(
-            "A sigmoid opens each gate independently, so a row may sum to anything. In a softmax the outputs compete:"
-            " if one share grows, the other shares of its row shrink."
+            "You use a sigmoid, which computes each gate independently, so a row can have any sum. Use a softmax, in"
+            " which each row sums to one: if one gate grows, the other gates of its row shrink."
         ),
         "base-added": _gated.replace(join=torch.add).wrong(
-            "You add the base to the gate. A gate decides how much of the base passes, so multiply them."
+            "You add the base to the gate. A gate should decide how much of the base passes, so multiply the base by"
+            " the gate."
         ),
         "base-ignored": _gated.replace(join=lambda gate, base: gate).wrong(
-            "You never use the base: this is the strict variant whatever is passed. If there is a base, multiply it"
-            " by the gate entry by entry."
+            "You never use the base, so your result is always the strict variant. If there is a base, multiply it by"
+            " the gate elementwise."
         ),
         "zeros-count-as-none": _gated.replace(join=lambda gate, base: gate * base if base.any() else gate).wrong(
-            "You treat a base of zeros as no base, and return the gate. Zero times the gate is zero; there is no base"
-            " only if it is None."
+            "You treat a base of zeros as a missing base and return the gate. The base is missing only if it is None;"
+            " with a base of zeros, the result should be zero."
         ),
         "softmax-after-the-base": Wrong(
             lambda A, B, base=None, temp=1.0: F.softmax(A @ B / temp * (1 if base is None else base), dim=-1),
@@ -119,30 +121,31 @@ exercise(
             "You multiply by the temperature. A high temperature should make the gate softer, so divide by it."
         ),
         "temperature-twice": _gated.replace(gate=lambda A, B, temp: _gate(A, B, temp**2)).wrong(
-            "You divide by the temperature twice, as if each factor had its own temperature. Divide their product once."
+            "You divide by the temperature twice, as if each factor had its own temperature. Divide the product of the"
+            " factors by the temperature only once."
         ),
         "root-of-the-rank": _gated.replace(gate=lambda A, B, temp: _gate(A, B, temp * A.shape[-1] ** 0.5)).wrong(
-            "You also divide the product by the root of the rank, as attention divides scores by the root of the"
-            " head's width. Here you should divide only by the temperature."
+            "You also divide the product by the square root of the rank, as attention divides scores by the square root"
+            " of the head's width. Here, you should divide only by the temperature."
         ),
         "temperature-ignored": _gated.replace(gate=lambda A, B, temp: _gate(A, B)).wrong(
             "You never use the temperature. Divide the product of the factors by it before the softmax."
         ),
         "temperature-after-the-softmax": _gated.replace(gate=lambda A, B, temp: _gate(A, B) / temp).wrong(
-            "You divide the shares by the temperature, so a row no longer sums to one. Divide the product of the"
-            " factors before the softmax: there the temperature decides how sharp the gate is."
+            "You divide by the temperature after the softmax, so a row no longer sums to one. Divide the product of the"
+            " factors by the temperature before the softmax, where the temperature decides how sharp the gate is."
         ),
         "softmax-of-each-factor": Wrong(
             _gated.replace(gate=lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
-            "You apply a softmax to each factor and then multiply: rows still sum to one, but every row is a mix of"
-            " the same few rows of B, so the gate can hardly be sharp. Apply one softmax after the product.",
+            "You apply a softmax to each factor and then multiply the factors: rows still sum to one, but every row is"
+            " a mix of the same few rows of B, so the gate can hardly be sharp. Apply one softmax after the product.",
         ),
     },
     equivalent={"by-hand": _gated.replace(gate=_gate_by_hand)},
     hints=Hints(
-        "There are two steps: make a table of shares from A and B; then, if there is a base, multiply it by the table"
-        " entry by entry.",
-        "A @ B has the shape of the weight. Divide it by temp, and let softmax turn each row into shares.",
+        "There are two steps: compute the gate, whose rows sum to one, from A and B; then, if there is a base, multiply"
+        " it by the gate elementwise.",
+        "A @ B has the shape of the weight. Divide it by temp, and apply a softmax, so that each row sums to one.",
         "The gate is the softmax of A @ B / temp along dim -1. Without a base, return the gate; with a base, multiply"
         " the two.",
     ),
@@ -219,12 +222,12 @@ def _temperature(probe):
         return None
     if _is_close(observation.value, _oracle(params, *case.args)):
         return (
-            "temp changes nothing: with temp=0.5 the result is the same as with 1. Store it in __init__ and pass it"
-            " to make_weight for all three weights."
+            "temp changes nothing: with temp=0.5, the result is the same as with temp=1. Store temp in __init__ and"
+            " pass it to make_weight for all three weights."
         )
     return (
-        "With temp=0.5 the result differs from the result of gates with that temperature. Pass the same temp to all"
-        " three weights, once each."
+        "Your result is right with temp=1, but wrong with temp=0.5. Pass temp to make_weight exactly once for each of"
+        " the three weights."
     )
 
 
@@ -241,8 +244,8 @@ def _starts_somewhere(probe):
             )
         if first.abs().mean() > 3:
             return (
-                f"`{name}` starts with numbers of about {float(first.abs().mean()):.3g}. Start with small numbers:"
-                " large numbers make gates that are wide open or shut before anything is learnt."
+                f"`{name}` starts with numbers of about {float(first.abs().mean()):.3g}. Start with small numbers: with"
+                " large numbers, training starts with gates near 0 or 1, or with very large weights."
             )
     return None
 
@@ -286,8 +289,8 @@ def _made_anew(probe):
     ):
         return None
     return (
-        "When the parameters change, the result does not follow: something that was computed from them is kept, in"
-        " __init__ or in the first call. Training changes the parameters at every step, so make the weights in each"
+        "When the parameters change, your result still uses a value that was computed from the old parameters, in"
+        " __init__ or in the first call. Training changes the parameters at every step, so compute the weights in each"
         " forward pass."
     )
 
@@ -318,8 +321,9 @@ exercise(
     ],
     misconceptions={
         "sees-the-future": _wrong.sees_the_future(
-            "You mask nothing: while the model writes the first sorted letter, it could read the other two. In"
-            " training the sequence contains the answer, so a position should look back only."
+            "You mask nothing: while the model writes the first sorted letter, it could read the other two letters. In"
+            " training, the sequence contains the answer, so each position should attend only to itself and to earlier"
+            " positions."
         ),
         "masked-after-the-softmax": _wrong.mask_after_softmax(
             "You hide the future after the softmax, when it has already received weight: rows no longer sum to one,"
@@ -327,22 +331,22 @@ exercise(
         ),
         "mirror-image": _wrong.mirror_image(
             "Your mask is the mirror image: each position sees itself and what comes after it. Each row of the mask"
-            " belongs to a query and should allow the positions up to its own."
+            " belongs to a query, and should allow only the query's own position and earlier positions."
         ),
         "future-alone": _wrong.true_means_blocked(
-            "Your mask is inverted: it hides the past and the position itself. So a position sees only the future,"
-            " and the last position sees nothing and becomes nan."
+            "Your mask is inverted: it hides the past and the position itself. A position then sees only the future,"
+            " and the last position sees nothing, so its result is nan."
         ),
         "blind-to-itself": _wrong.blind_to_itself(
             "A position does not see itself, so the first position sees nothing, and a softmax over nothing is nan."
             " The diagonal of the mask should be visible."
         ),
-        "not-scaled": _wrong.not_scaled("You do not divide the scores by the root of the head's width."),
+        "not-scaled": _wrong.not_scaled("You do not divide the scores by the square root of the head's width."),
         "multiplied": _wrong.multiplied(),
         "divided-by-the-width": _wrong.divided_by_the_width(),
         "root-of-embed_dim": _wrong.root_of_d_in(
-            "You divide by the root of embed_dim. A head's dot product has embed_dim / num_heads terms, so divide by"
-            " the root of that number."
+            "You divide by the square root of embed_dim. A head's dot product has embed_dim / num_heads terms, so"
+            " divide by the square root of this number of terms."
         ),
         "wrong-axis": _wrong.wrong_axis(
             "Your softmax runs down the columns. Each row belongs to a query, and its weights should sum to one."
@@ -401,12 +405,12 @@ exercise(
         ),
     },
     hints=Hints(
-        "Only the computation of the three weights is new. The rest is lesson 05: heads, mask, softmax, mix, merge,"
-        " output layer.",
+        "Only the computation of the three weights is new. The other steps are the same as in lesson 05: heads, mask,"
+        " softmax, mix, merge, output layer.",
         "A weight has the shape [heads, embed_dim, d_head]. Multiply x [batch, seq, embed_dim] by it to get [batch,"
         " heads, seq, d_head]: use einsum, or give x an axis for the heads.",
-        'For each of q, k, v: torch.einsum("bse,hed->bhsd", x, weight). Then compute q @ k transposed over the root'
-        " of d_head, set it to -inf where the mask is False, apply softmax, multiply by v, and finish with"
+        'For each of q, k, v: torch.einsum("bse,hed->bhsd", x, weight). Then divide q @ k transposed by the square root'
+        " of d_head, set the scores to -inf where the mask is False, apply softmax, multiply by v, and finish with"
         " transpose(1, 2), flatten(2) and o.",
     ),
 )
@@ -436,19 +440,25 @@ def _describe_step(step, steps, base, warmup):
     """Return a clause that describes the correct behaviour of the schedule at a step."""
     if step == 0:
         return (
-            f"the warm-up rises in {warmup} equal steps, and its first step already has base_lr / {warmup},"
-            " because a rate of 0 would waste it"
+            f"in the warm-up, the rate should rise in {warmup} equal steps, and step 0 should already have base_lr /"
+            f" {warmup}, because a rate of 0 would waste this step"
         )
     if step == warmup - 1:
-        return f"the last step of the warm-up reaches base_lr = {base:g}"
+        return f"the last step of the warm-up should reach base_lr = {base:g}"
     if step < warmup:
-        return f"the warm-up rises in {warmup} equal steps, and this is step {step + 1} of them"
+        return (
+            f"in the warm-up, the rate should rise in {warmup} equal steps, and this step is number {step + 1}, counted"
+            " from 1"
+        )
     if step == warmup:
-        return f"the warm-up is over, and the cosine starts from base_lr = {base:g}"
+        return f"the warm-up is over, and the cosine should start from base_lr = {base:g}"
     if step == steps:
-        return "at the end, the rate is a tenth of base_lr"
+        return "at the end, the rate should be a tenth of base_lr"
     t = (step - warmup) / (steps - warmup)
-    return f"this step is {t:.2f} of the way down, which is half a cosine from base_lr to a tenth of it"
+    return (
+        f"a fraction of {t:.2f} of the decay is done at this step, and the decay should be half a period of a cosine,"
+        " from base_lr to a tenth of base_lr"
+    )
 
 
 def _landmarks(probe):
@@ -482,8 +492,8 @@ exercise(
             lambda step, steps, base_lr, warmup_steps: (
                 base_lr * step / warmup_steps if step < warmup_steps else _rate(step, steps, base_lr, warmup_steps)
             ),
-            "Your first step has a rate of 0 and learns nothing. In the warm-up, count the steps from one, so that"
-            " its last step reaches the full rate.",
+            "Your first step has a learning rate of 0, so the model learns nothing in this step. Count the steps of the"
+            " warm-up from 1, so that the last step of the warm-up has the full rate.",
         ),
         "no-warm-up": Wrong(
             lambda step, steps, base_lr, warmup_steps: _rate(max(step, warmup_steps), steps, base_lr, warmup_steps),
@@ -491,14 +501,15 @@ exercise(
             " the warm-up.",
         ),
         "falls-to-zero": _schedule.replace(fall=_cosine(low=0.0)).wrong(
-            "Your cosine falls to 0. It should end at a tenth of base_lr, so that the last steps still learn."
+            "Your cosine falls to 0. It should end at a tenth of base_lr, so that the model still learns in the last"
+            " steps."
         ),
         "wave-from-step-zero": Wrong(
             lambda step, steps, base_lr, warmup_steps: (
                 _rate(step, steps, base_lr, warmup_steps) if step < warmup_steps else _rate(step, steps, base_lr, 0)
             ),
-            "Your cosine counts from step 0, so the rate drops at the end of the warm-up. The cosine should start"
-            " when the warm-up ends.",
+            "Your cosine starts at step 0, so the rate drops suddenly at the end of the warm-up. The cosine should"
+            " start when the warm-up ends.",
         ),
         "cosine-one-step-early": Wrong(
             lambda step, steps, base_lr, warmup_steps: (
@@ -507,7 +518,7 @@ exercise(
                 else _rate(step, steps, base_lr, warmup_steps - 1)
             ),
             "Your cosine starts at the last step of the warm-up, so at step warmup_steps it has already fallen a"
-            " little. It should start at step warmup_steps, with the whole base_lr.",
+            " little. It should start at step warmup_steps, with the full base_lr.",
         ),
         "warm-up-one-step-long": Wrong(
             lambda step, steps, base_lr, warmup_steps: (
@@ -515,25 +526,27 @@ exercise(
                 if step <= warmup_steps
                 else _rate(step, steps, base_lr, warmup_steps)
             ),
-            "Your warm-up has one step too many, and this step rises above base_lr. The warm-up should be steps 0 to"
-            " warmup_steps - 1, and the cosine should start at step warmup_steps.",
+            "Your warm-up has one step too many, and the rate of this step is above base_lr. The warm-up should consist"
+            " of the steps 0 to warmup_steps - 1, and the cosine should start at step warmup_steps.",
         ),
         "ends-one-step-early": Wrong(
             lambda step, steps, base_lr, warmup_steps: _rate(
                 step, steps - (step >= warmup_steps), base_lr, warmup_steps
             ),
-            "Your rate reaches a tenth at step steps - 1, one step too early. It should reach a tenth at step `steps`.",
+            "Your rate reaches a tenth of base_lr at step `steps - 1`, one step too early. It should reach a tenth of"
+            " base_lr at step `steps`.",
         ),
         "cut-off-at-a-tenth": _schedule.replace(fall=lambda t: max(0.1, 0.5 * (1 + math.cos(math.pi * t)))).wrong(
-            "Your cosine falls towards 0 and is cut off at a tenth, so the rate is too low on the way and flat at the"
-            " end. The cosine itself should go from base_lr down to a tenth."
+            "Your cosine falls towards 0, and you limit it to at least a tenth of base_lr, so the rate is too low"
+            " during the decay and constant at the end. The cosine itself should fall from base_lr to a tenth of"
+            " base_lr."
         ),
         "full-turn": _schedule.replace(fall=_cosine(turn=2 * math.pi)).wrong(
-            "Your cosine makes a full turn, so the rate falls and rises again. Half a turn, from 0 to pi, goes down"
-            " once."
+            "Your cosine runs through a full period, so the rate falls and rises again. Use half a period, from 0 to"
+            " pi, in which a cosine only falls."
         ),
         "degrees": _schedule.replace(fall=_cosine(turn=180)).wrong(
-            "Your angle is in degrees. math.cos takes radians: half a turn is math.pi."
+            "Your angle is in degrees. math.cos takes radians: half a period is math.pi."
         ),
         "straight-line": _schedule.replace(fall=lambda t: 1 - 0.9 * t).wrong(
             "Your rate falls along a straight line. It agrees with the cosine at both ends, but not in between."
@@ -544,10 +557,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "Draw the curve: a straight line up over warmup_steps, then half a cosine wave down to a tenth.",
-        "In the warm-up, the rate is base_lr times (step + 1) / warmup_steps. After it, how far have you come, from 0"
-        " to 1, between the end of the warm-up and steps?",
-        "With t from 0 to 1, half of 1 + cos(pi t) goes from 1 to 0. The rate is base_lr times (0.1 + 0.9 times this).",
+        "Draw the curve: a straight line up over warmup_steps, then half a cosine wave down to a tenth of base_lr.",
+        "In the warm-up, the rate is base_lr times (step + 1) / warmup_steps. After the warm-up, what fraction of the"
+        " way from step `warmup_steps` to step `steps` is done, as a number from 0 to 1?",
+        "With t from 0 to 1, half of 1 + cos(pi t) goes from 1 to 0. The rate is base_lr times (0.1 + 0.9 times this"
+        " number).",
     ),
 )
 

@@ -51,7 +51,7 @@ exercise(
         "sees-the-future": Wrong(
             future_mask,
             "Your mask is the mirror image: row 0 sees every later position, and the last row sees only itself. Each"
-            " row is a position that asks, and it should look back, not ahead.",
+            " row belongs to a query position, which should see only itself and earlier positions.",
         ),
         "blind-to-itself": Wrong(
             strictly_causal_mask,
@@ -74,7 +74,8 @@ exercise(
         ),
         "everyone-sees-everyone": Wrong(
             lambda size: torch.ones(size, size).bool(),
-            "Every cell is True, so nothing is hidden: position 0 may read the whole text before it is written.",
+            "Every cell is True, so nothing is hidden: each position may read the tokens after it, which it must"
+            " predict.",
         ),
         "only-itself": Wrong(
             lambda size: torch.eye(size).bool(),
@@ -98,7 +99,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "Fill in the 4 × 4 table by hand first. Which shape do the yes cells make?",
+        "Fill in the 4 × 4 table by hand first. Which shape do the True cells form?",
         "torch has a function that keeps the lower triangle of a matrix.",
         "Start from a size × size matrix of ones of dtype bool, then keep its lower triangle, including the diagonal.",
     ),
@@ -121,7 +122,7 @@ def _causal_mask_like(weights, mask):
 @wrong_answer
 def _spread_hidden_evenly(weights, mask):
     """You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but the
-    proportions among the visible weights have changed; dividing by the row's sum keeps them.
+    proportions of the visible weights have changed; divide each row by its sum to keep the proportions.
     """
     lost = 1 - _zero_hidden(weights, mask).sum(-1, keepdim=True)
     return torch.where(mask, weights + lost / mask.sum(-1, keepdim=True), 0.0)
@@ -145,8 +146,8 @@ exercise(
     misconceptions={
         "not-renormalised": Wrong(
             _zero_hidden,
-            "You removed the hidden weights, so the rows no longer sum to one. Divide what is left of each row by its"
-            " own sum; otherwise a row that lost more weight counts for less.",
+            "You removed the hidden weights, so the rows no longer sum to one. Divide the remaining weights of each row"
+            " by their sum; otherwise, a row that lost more weight gives smaller results.",
         ),
         "keepdim-forgotten": Wrong(
             lambda weights, mask: _zero_hidden(weights, mask) / _zero_hidden(weights, mask).sum(-1),
@@ -156,13 +157,13 @@ exercise(
         ),
         "wrong-axis": Wrong(
             lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-2),
-            "You made the columns sum to one, but the rows should. A row belongs to the position that asks, and that"
-            " position distributes one unit of attention.",
+            "You made the columns sum to one, but the rows should sum to one. A row holds the weights with which one"
+            " query position attends to all positions.",
         ),
         "second-axis": Wrong(
             lambda weights, mask: _divide_by_sum(_zero_hidden(weights, mask), dim=1),
-            "You sum along dim 1, which is the last axis only for a single table; with a batch axis in front, dim 1"
-            " counts the queries. Sum along the last axis, however many axes come before it.",
+            "You sum along dim 1, which is the last axis only for a single table; with a batch axis in front, dim 1 is"
+            " the axis of the queries. Sum along the last axis, however many axes come before it.",
         ),
         "whole-table": Wrong(
             lambda weights, mask: _zero_hidden(weights, mask) / _zero_hidden(weights, mask).sum(),
@@ -170,13 +171,13 @@ exercise(
         ),
         "divided-by-the-count": Wrong(
             lambda weights, mask: _zero_hidden(weights, mask) / mask.sum(-1, keepdim=True),
-            "You divided by the number of positions that a row may see. Divide by the sum of their weights instead,"
-            " because that sum should become one.",
+            "You divided by the number of positions that a row may see. Divide by the sum of their weights instead, so"
+            " that the weights of the row sum to one.",
         ),
         "softmax-again": Wrong(
             lambda weights, mask: F.softmax(_zero_hidden(weights, mask), dim=-1),
-            "A second softmax turns each 0 into e to the 0, which is 1, so the hidden positions get weight again. The"
-            " visible weights are positive already; dividing them by their sum is enough.",
+            "You apply a second softmax, which takes exp of each 0, and exp(0) is 1, so the hidden positions get weight"
+            " again. The visible weights are positive already: only divide them by their sum.",
         ),
         "weights-taken-for-scores": Wrong(
             lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
@@ -235,8 +236,9 @@ def _weights_by_torch(scores, d_k):
 
 @wrong_answer
 def _renormalise_after_softmax(scores, d_k):
-    """Your softmax runs over all positions, and you renormalise what is left after hiding. If a hidden score is far
-    higher than the visible scores, nothing is left, and 0 / 0 is nan: hide before the softmax.
+    """Your softmax runs over all positions, and you hide the later positions and renormalise only afterwards. If a
+    hidden score is far higher than the visible scores, all remaining weights are 0, and 0 / 0 is nan: hide the scores
+    before the softmax.
     """
     kept = F.softmax(scores / d_k**0.5, -1) * causal_mask(scores.shape[-1])
     return kept / kept.sum(-1, keepdim=True)
@@ -245,19 +247,19 @@ def _renormalise_after_softmax(scores, d_k):
 _MESSAGES = {
     "mask-after-softmax": (
         "You apply the mask after the softmax and do not renormalise, so position 0 keeps only the weight that it had"
-        " among all positions. How much that is depends on the hidden scores, so the future still has an influence."
+        " among all positions. This weight depends on the hidden scores, so the future still has an influence."
     ),
     "hidden-with-zero": (
-        "You set hidden scores to 0, and e to the 0 is 1, so the softmax still gives weight to the future, and more"
-        " than to a negative score. Only a score of -inf has weight 0."
+        "You set hidden scores to 0, but exp(0) is 1, so later positions still get weight, even more weight than a"
+        " visible position with a negative score. Only a score of -inf gets weight 0."
     ),
     "true-means-blocked": (
         "You hide the past and show the future, so the last position sees nothing, and its softmax is nan. True in the"
         " mask means 'may attend', so the scores to fill are those where the mask is False."
     ),
     "divided-by-the-width": (
-        "You divided by d_k instead of its root, so the weights are too even. The spread of a dot product grows with"
-        " the root of the width."
+        "You divided by d_k instead of its square root, so the weights are too uniform. The spread of a dot product"
+        " grows with the square root of the width."
     ),
 }
 _wrong = attention_mistakes(_weights.replace, messages=_MESSAGES)
@@ -274,7 +276,9 @@ exercise(
         case(rand(1, 1), 3),
         case(torch.zeros(2, 2), 4, note="all scores are 0"),
         case(
-            torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1), 1, note="with a hidden score far above the visible one"
+            torch.tensor([[0.0, 400.0], [0.0, 0.0]]) + rand(1),
+            1,
+            note="with a hidden score far above the visible score",
         ),
         case(
             # The only visible score of row 0 is lower than a finite fill value such as -1e9.
@@ -300,13 +304,13 @@ exercise(
             " weight if the visible scores are low too. Only -inf is below every score.",
         ),
         "not-scaled": _wrong.not_scaled(
-            "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; wider"
-            " keys make them even sharper."
+            "You did not divide the scores by the square root of d_k. The mask is right, but the weights are too sharp;"
+            " wider keys make them even sharper."
         ),
         "divided-by-d_k": _wrong.divided_by_the_width(),
         "root-of-the-length": _wrong.root_of_the_length(
-            "You divided by the root of the number of positions. The spread of scores grows with d_k, the width of the"
-            " keys, and not with the length of the text."
+            "You divided by the square root of the number of positions. The spread of scores grows with d_k, the width"
+            " of the keys, and not with the length of the text."
         ),
         "shared-out-before-hiding": _renormalise_after_softmax,
         "scaled-too-late": _wrong.scaled_too_late(
@@ -320,19 +324,19 @@ exercise(
         ),
         "wrong-axis": _wrong.wrong_axis(),
         "second-axis": _wrong.second_axis(
-            "Your softmax runs along dim 1, which is the last axis only for a single table; with a batch axis in"
-            " front, dim 1 counts heads or queries. Use the last axis, however many axes come before it."
+            "Your softmax runs along dim 1, which is the last axis only for a single table; with a batch axis in front,"
+            " dim 1 is the axis of the heads or of the queries. Use the last axis, however many axes come before it."
         ),
         "true-means-blocked": _wrong.true_means_blocked(),
         "mirror-image": _wrong.mirror_image(
-            "Your triangle is the mirror image: each position sees itself and all later positions. A row is a position"
-            " that asks, and it should look back."
+            "Your triangle is the mirror image: each position sees itself and all later positions. Each row belongs to"
+            " a query position, which should see only itself and earlier positions."
         ),
         "blind-to-itself": _wrong.blind_to_itself(),
         "mask-as-long-as-the-batch": Wrong(
             lambda scores, d_k: weigh_scores(scores, causal_mask(len(scores)), d_k),
-            "You take the size of the mask from the first axis, which in a batch counts the texts. The mask needs a"
-            " row and a column for each position, and the last two axes count the positions.",
+            "You take the size of the mask from the first axis, which is the axis of the texts in a batch. The mask"
+            " needs a row and a column for each position, so take its size from one of the last two axes.",
         ),
         "still-scores": _wrong.still_scores(),
     },
@@ -343,11 +347,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "The order matters: hide first, then normalise. Which score gets a weight of exactly 0?",
-        "get_mask of the table's size says which scores may stay. Set the other scores to -inf, divide by the root of"
-        " d_k, and take the softmax of each row.",
-        "masked_fill fills the cells where its mask is True, so pass it the opposite of get_mask(scores.shape[-1]);"
-        " then take the softmax along dim -1.",
+        "The order matters: first hide the scores, then normalise them. Which score gets a weight of exactly 0?",
+        "get_mask, called with the size of the table, marks the scores that should stay. Set the other scores to -inf,"
+        " divide by the square root of d_k, and take the softmax of each row.",
+        "masked_fill fills the cells where its mask is True, so pass it the inverse of get_mask(scores.shape[-1]); then"
+        " take the softmax along dim -1.",
     ),
 )
 
@@ -371,63 +375,63 @@ exercise(
     misconceptions={
         "not-scaled": Wrong(
             lambda x, keep, p: x * keep,
-            "You return the kept numbers unchanged, so on average only a share of 1 - p is left. Enlarge the survivors"
-            " to make up for the dropped numbers; otherwise the next layer gets smaller inputs in training than"
-            " afterwards.",
+            "You return the kept numbers unchanged, so on average only a fraction of 1 - p of the total is left. Scale"
+            " up the kept numbers to make up for the dropped numbers; otherwise, the next layer gets smaller inputs in"
+            " training than in evaluation.",
         ),
         "divided-by-p": Wrong(
             lambda x, keep, p: torch.where(keep, x / p, 0.0),
-            "You divided by p, the share that is dropped, which is right only at p = 0.5. Divide by the share that"
-            " survives, because the survivors must make up for the dropped numbers.",
+            "You divided by p, the fraction that is dropped, which is right only at p = 0.5. Divide by the fraction"
+            " that is kept, because the kept numbers must make up for the dropped numbers.",
         ),
         "multiplied": Wrong(
             lambda x, keep, p: x * keep * (1 - p),
-            "You made the survivors smaller. They should grow, because they must make up for the numbers that were"
-            " dropped.",
+            "You made the kept numbers smaller. They should become larger, because they must make up for the dropped"
+            " numbers.",
         ),
         "one-plus-p": Wrong(
             lambda x, keep, p: x * keep * (1 + p),
-            "You multiplied the survivors by 1 + p. At p = 0.5 half of the numbers survive, so each of them should"
-            " count twice, not one and a half times.",
+            "You multiplied the kept numbers by 1 + p. At p = 0.5, half of the numbers are kept, so each kept number"
+            " should be multiplied by 2, not by 1.5.",
         ),
         "keeps-the-dropped": Wrong(
             lambda x, keep, p: torch.where(keep, 0.0, x / (1 - p)),
-            "You dropped the numbers that should stay. keep is True where a number survives.",
+            "You dropped the numbers that should stay. keep is True where a number should stay.",
         ),
         "nothing-dropped": Wrong(
             lambda x, keep, p: x / (1 - p) + 0.0 * keep,
-            "You enlarged every number and dropped none. Where keep is False, the result should be 0.",
+            "You scaled up all numbers and dropped none of them. Where keep is False, the result should be 0.",
         ),
         "by-what-happened": Wrong(
             lambda x, keep, p: torch.where(keep, x / keep.float().mean(), 0.0),
-            "You divided by the share that survived this time, which varies from sample to sample and is 0 if all"
-            " numbers are dropped. To keep the mean, divide by the share that survives on average, which follows from"
-            " p.",
+            "You divided by the fraction that was kept this time, which varies from sample to sample and is 0 if all"
+            " numbers are dropped. To keep the mean, divide by the fraction that is kept on average, and compute this"
+            " fraction from p.",
         ),
         "doubled": Wrong(
             lambda x, keep, p: x * keep * 2,
-            "You double the survivors whatever p is, which is right only at p = 0.5. The factor should depend on the"
-            " share that is dropped.",
+            "You double the kept numbers whatever p is, which is right only at p = 0.5. The factor should depend on the"
+            " fraction that is dropped.",
         ),
         "rows-renormalised": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True),
-            "You made each row sum to one again, as after a mask. Dropout does not renormalise: a row with fewer"
-            " survivors should have a smaller sum, and only the mean over many samples stays the same.",
+            "You made each row sum to one again, as after a mask. Dropout should not renormalise: the sum of a row may"
+            " change, and only its mean over many samples should stay the same.",
         ),
         "rows-renormalised-or-0": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True).clamp(min=1e-9),
-            "You made each row sum to one again, as after a mask. Dropout does not renormalise: a row with fewer"
-            " survivors should have a smaller sum, and only the mean over many samples stays the same.",
+            "You made each row sum to one again, as after a mask. Dropout should not renormalise: the sum of a row may"
+            " change, and only its mean over many samples should stay the same.",
         ),
         "rows-keep-their-sum": Wrong(
             lambda x, keep, p: x * keep * x.sum(-1, keepdim=True) / (x * keep).sum(-1, keepdim=True),
-            "You gave each row its old sum back. Dropout does not do that: a row with fewer survivors should have a"
-            " smaller sum, and only the mean over many samples stays the same.",
+            "You rescaled each row to the sum that it had before. Dropout should not do this: the sum of a row may"
+            " change, and only its mean over many samples should stay the same.",
         ),
         "draws-its-own": Wrong(
             lambda x, keep, p: F.dropout(x, p) + 0.0 * keep,
-            "You sample again which numbers to drop, and you do not use keep. In this exercise keep is given, so that"
-            " you can see the effect of one sample.",
+            "You make a new random choice of the numbers to drop, instead of using keep. In this exercise, keep is"
+            " given, so that you can see the effect of one random choice.",
         ),
     },
     equivalent={
@@ -435,8 +439,10 @@ exercise(
         "torch-backward": lambda x, keep, p: torch.ops.aten.native_dropout_backward(x, keep, 1 / (1 - p)),
     },
     hints=Hints(
-        "Of ten numbers, eight survive at p = 0.2. By which factor must these eight grow to make up for the other two?",
-        "Two steps: put zeros where keep is False, and divide the rest. On average, a share of 1 - p survives.",
+        "Of ten numbers, eight are kept on average at p = 0.2. By which factor must these eight numbers grow to make up"
+        " for the two dropped numbers?",
+        "Two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1 - p is"
+        " kept.",
         "Multiply x by keep, then divide by one minus p.",
     ),
 )
@@ -514,19 +520,19 @@ exercise(
         "mirror-image": _wrong.mirror_image(),
         "mask-not-cut": Wrong(
             _UncutMask,
-            "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
-            " may have any length up to context_length and needs only the corner of the mask that belongs to it.",
+            "You use the mask at its full size, so it does not fit a text that is shorter than context_length. Use only"
+            " the upper left part of the mask, with as many rows and columns as the text has positions.",
         ),
         "wrong-axis": _wrong.wrong_axis(),
         "not-scaled": _wrong.not_scaled(
-            "You did not divide the scores by the root of d_k. The mask is right, but the weights are too sharp; a"
-            " wider layer makes them even sharper."
+            "You did not divide the scores by the square root of d_k. The mask is right, but the weights are too sharp;"
+            " a wider layer makes them even sharper."
         ),
         "multiplied": _wrong.multiplied(),
         "divided-by-d_k": _wrong.divided_by_the_width(),
         "root-of-d_in": _wrong.root_of_d_in(
-            "You divided by the root of d_in, the width of the inputs. Scores are dot products of queries and keys, so"
-            " the width that counts is theirs, d_out."
+            "You divided by the square root of d_in, the width of the inputs. Scores are dot products of queries and"
+            " keys, so use the width of the queries and keys, d_out."
         ),
         "root-of-the-length": _wrong.root_of_the_length(),
         "keys-as-values": _wrong.keys_as_values(),
@@ -534,11 +540,11 @@ exercise(
         "query-and-key-swapped": _wrong.query_and_key_swapped(),
         "no-dropout": _wrong.no_dropout(
             "Nothing is dropped in training. The layer should apply dropout to its weights, after the softmax and"
-            " before the weights mix the values."
+            " before the weighted sum of the values."
         ),
         "drops-in-eval": _wrong.drops_in_eval(),
         "dropout-on-the-output": causal_attention.replace(drop=keep_weights, out=apply_dropout).wrong(
-            "You apply dropout to the context vectors, so single entries of a mixed vector vanish. Apply it to the"
+            "You apply dropout to the context vectors, so single entries of a context vector become 0. Apply it to the"
             " weights instead, so that a position cannot rely on one particular other position."
         ),
         "dropout-on-the-scores": causal_attention.replace(drop=keep_weights, transform_scores=apply_dropout).wrong(
@@ -547,8 +553,8 @@ exercise(
         ),
         "dropout-of-the-values": Wrong(
             causal_attention.replace(drop=keep_weights, mix=lambda p, w, v, x: w @ apply_dropout(p, v)),
-            "You apply dropout to the values. Apply it to the weights instead: chance should decide which position"
-            " listens to which, not what a position passes on.",
+            "You apply dropout to the values, which sets random entries of the value vectors to 0. Apply it to the"
+            " weights instead: dropout should remove random attention weights.",
         ),
         "keep-rate": _wrong.keep_rate(),
         "fixed-rate": causal_attention.replace(drop=lambda p, weights: F.dropout(weights, 0.5, p.training)).wrong(
@@ -556,8 +562,8 @@ exercise(
         ),
         "dropout-before-renormalising": Wrong(
             causal_attention.replace(drop=lambda p, weights: F.normalize(apply_dropout(p, weights), p=1, dim=-1)),
-            "You made each row sum to one again after the dropout. The survivors are enlarged already, and a row with"
-            " few survivors should have a smaller sum.",
+            "You made each row sum to one again after the dropout. The kept weights are scaled up already, and a row"
+            " with few kept weights should have a smaller sum.",
         ),
         **dropout_misconceptions(causal_attention.replace),
         "inputs-as-values": _wrong.inputs_as_values(),
@@ -568,11 +574,13 @@ exercise(
         "own-random-numbers": causal_attention.replace(drop=make_dropout()),
     },
     hints=Hints(
-        "SelfAttention_v2 is the skeleton. Three things are new: a batch axis in front, a mask before the softmax, and"
-        " a dropout after it.",
-        "__init__: three Linear layers, a dropout layer, and get_mask of the whole context as a buffer called mask."
-        " forward: transpose only the last two axes of the keys, and slice the mask to the length of the text.",
-        "Let n be the number of positions in x. Set scores where self.mask[:n, :n] is False to -inf; divide by the"
-        " root of keys.shape[-1]; softmax along dim -1; self.dropout; @ values.",
+        "Start from SelfAttention_v2. Three things are new: a batch axis in front, a mask before the softmax, and"
+        " dropout after the softmax.",
+        "__init__: three Linear layers, a dropout layer, and the result of get_mask for the whole context as a buffer"
+        " called mask. forward: transpose only the last two axes of the keys, and slice the mask to the length of the"
+        " text.",
+        "Let n be the number of positions in x. Set the scores to -inf where self.mask[:n, :n] is False, divide them by"
+        " the square root of keys.shape[-1], take the softmax along dim -1, apply self.dropout, and multiply by values"
+        " with @.",
     ),
 )

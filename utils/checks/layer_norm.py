@@ -27,8 +27,8 @@ def _zero_and_one(probe):
     if abs(mean) < 1e-3 and abs(variance - 1) < 1e-3:
         return None
     return (
-        f"Your four numbers have the mean {round(mean, 3) + 0.0:g} and the variance {round(variance, 3):g}. They should"
-        " have mean 0 and variance 1."
+        f"Your four numbers have a mean of {round(mean, 3) + 0.0:g} and a variance of {round(variance, 3):g}. They"
+        " should have mean 0 and variance 1."
     )
 
 
@@ -41,33 +41,35 @@ exercise(
     misconceptions={
         "not-centred": Wrong(
             lambda: _X / _X.var(correction=0).sqrt(),
-            "You did not subtract the mean: your four numbers still have the mean 2.24. Layer norm first shifts the"
+            "You did not subtract the mean: your four numbers still have a mean of 2.24. Layer norm first shifts the"
             " vector so that its mean is 0, and then scales it.",
         ),
         "not-scaled": Wrong(
             lambda: _X - _X.mean(),
-            "You subtracted the mean but did not scale: your numbers have the variance 5. Divide by the root of the"
-            " variance.",
+            "You subtracted the mean but did not scale: your numbers have a variance of 5. Divide by the square root of"
+            " the variance.",
         ),
         "divided-by-variance": Wrong(
             lambda: (_X - _X.mean()) / _X.var(correction=0),
-            "You divided by the variance, 5, instead of its root, 2.24. The variance is in squared units, so after"
-            " dividing by it, the new variance is 1/5.",
+            "You divided by the variance, 5, instead of its square root, 2.24. The variance is in squared units, so"
+            " after this division the new variance is 1/5.",
         ),
         "unbiased": Wrong(
             lambda: (_X - _X.mean()) / _X.std(),
-            "You divided by the root of 20/3, because torch's std divides the sum of the squares by n - 1 by default."
-            " Layer norm describes these four numbers and estimates nothing, so it divides by n: 20/4.",
+            "You divided by the square root of 20/3, because torch's std divides the sum of the squares by n - 1 by"
+            " default. Layer norm needs the variance of exactly these four numbers, not an estimate for a larger"
+            " population, so divide the sum by n: 20/4.",
         ),
         "mean-alone-divided": Wrong(
             lambda: _X - _X.mean() / _X.var(correction=0).sqrt(),
             "You divided only the mean, because a division comes before a subtraction unless the subtraction is in"
-            " brackets. The numbers moved by 2.24 and kept their spread.",
+            " brackets. As a result, you subtracted 2.24 from each number, and the spread of the numbers did not"
+            " change.",
         ),
         "mean-distance": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).abs().mean(),
             "You divided by 2, the mean distance from the mean. Divide by the standard deviation instead, which is the"
-            " root of the mean square: 2.24.",
+            " square root of the mean squared distance: 2.24.",
         ),
         "wrong-way-round": Wrong(
             lambda: (_X.mean() - _X) / _X.var(correction=0).sqrt(),
@@ -76,26 +78,26 @@ exercise(
         ),
         "minus-one-to-one": Wrong(
             lambda: 2 * (_X - _X.min()) / (_X.max() - _X.min()) - 1,
-            "You stretched the numbers to run from -1 to 1. Layer norm should give mean 0 and variance 1, and it does"
-            " not fix the smallest and the largest number.",
+            "You rescaled the numbers to the range from -1 to 1. Layer norm should give mean 0 and variance 1 instead;"
+            " the smallest and the largest number may have any value.",
         ),
         "min-max": Wrong(
             lambda: (_X - _X.min()) / (_X.max() - _X.min()),
-            "You stretched the numbers to run from 0 to 1. Layer norm should give mean 0 and variance 1, and it does"
-            " not fix the smallest and the largest number.",
+            "You rescaled the numbers to the range from 0 to 1. Layer norm should give mean 0 and variance 1 instead;"
+            " the smallest and the largest number may have any value.",
         ),
         "unit-length": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).norm(),
             "Your vector has length 1. The squares of four numbers with mean 0 and variance 1 sum to 4, so the length"
-            " should be 2: divide by the root of the mean square.",
+            " should be 2: divide by the square root of the mean square.",
         ),
     },
     hints=Hints(
         "The mean is 5. Write down the distance of each number from the mean, then the mean of the squares of these"
         " distances.",
-        "The distances are -3, -1, 1, 3, and the mean of their squares is 5. By what must you divide to make this mean"
-        " 1?",
-        "Subtract x.mean(), then divide by the root of x.var(correction=0).",
+        "The distances are -3, -1, 1, 3, and the mean of their squares is 5. By which number must you divide the"
+        " distances so that this mean becomes 1?",
+        "Subtract x.mean(), then divide by the square root of x.var(correction=0).",
     ),
 )
 
@@ -132,8 +134,8 @@ def _mean_and_variance(probe):
             mean, variance = float(row.mean()), float(row.var(correction=0))
             if not (abs(mean) < 1e-3 and abs(variance - 1) < 1e-3):
                 return (
-                    f"With its initial w and b, your layer gives row {i} the mean {round(mean, 3) + 0.0:g} and the"
-                    f" variance {round(variance, 3):g}. With w = 1 and b = 0, every vector should get mean 0 and"
+                    f"With its initial w and b, your layer gives row {i} a mean of {round(mean, 3) + 0.0:g} and a"
+                    f" variance of {round(variance, 3):g}. With w = 1 and b = 0, every vector should get mean 0 and"
                     " variance 1."
                 )
     return None
@@ -148,7 +150,7 @@ def _far_from_zero(probe):
         return (
             f"For {x[0].tolist()} your layer returns {[round(v, 2) for v in observation.value[0].tolist()]} instead of"
             f" {[round(v, 2) for v in expected[0].tolist()]}. Do you compute the variance as the mean of the squares"
-            " minus the square of the mean? Far from zero, float32 is too inexact for that difference."
+            " minus the square of the mean? Far from zero, float32 is not precise enough for this difference."
         )
     return None
 
@@ -187,9 +189,8 @@ exercise(
     properties=[_mean_and_variance, batch_independent(), remembers_nothing, slopes_agree, _far_from_zero],
     misconceptions={
         "unbiased": _norm.replace(correction=1).wrong(
-            "Your variance divides by d_model - 1, which is the default of torch's var. Layer norm describes the"
-            " numbers that are there and estimates nothing, so it divides by d_model; the smaller d_model is, the more"
-            " this matters."
+            "You divide by d_model - 1 in the variance, which is the default of torch's var. Layer norm needs the"
+            " variance of exactly these numbers, not an estimate for a larger population, so divide by d_model."
         ),
         "over-everything": Wrong(
             lambda p, x: F.layer_norm(x, x.shape, eps=p.init_args["eps"]) * p["w"] + p["b"],
@@ -197,29 +198,30 @@ exercise(
             " independently, along the last axis.",
         ),
         "over-the-tokens": _norm.replace(dim=0).wrong(
-            "Your mean and variance run along the first axis, over tokens or texts. That is the idea of batch norm,"
-            " and tokens influence each other; normalise each vector independently, along the last axis."
+            "Your mean and variance run along the first axis, over tokens or texts, so the tokens influence each other,"
+            " as in batch norm. Normalise each vector independently, along the last axis."
         ),
         "along-axis-1": _norm.replace(dim=1).wrong(
-            "Your mean and variance run along dim 1, which is the last axis only for a table: in a batch of texts, dim"
-            " 1 counts the tokens. Normalise each vector along the last axis, however many axes come before it."
+            "Your mean and variance run along dim 1, which is the last axis only for a single table: in a batch of"
+            " texts, dim 1 is the axis of the tokens. Normalise each vector along the last axis, however many axes come"
+            " before it."
         ),
         "not-centred": _norm.replace(centre=False).wrong(
-            "You did not subtract the mean: you divide only by the root mean square. That is RMSNorm, which some newer"
-            " models use, and which does not remove a shift of the input."
+            "You did not subtract the mean: you divide only by the root mean square. This is RMSNorm, which some newer"
+            " models use, but it does not remove a shift of the input."
         ),
         "eps-outside-the-root": _norm.replace(divisor=lambda variance, eps: variance.sqrt() + eps).wrong(
-            "You added eps after the root. Add it to the variance, inside the root; there it matters only if the"
-            " variance itself is tiny."
+            "You added eps to the square root of the variance. Add eps to the variance itself, before you take the"
+            " square root."
         ),
         "unbiased-deviation-plus-eps": Wrong(
             _norm.replace(correction=1, divisor=lambda variance, eps: variance.sqrt() + eps),
             "You divide by torch's std plus eps, but std divides by d_model - 1 by default, and layer norm divides by"
-            " d_model. Also, eps should be added to the variance, inside the root.",
+            " d_model. Also, add eps to the variance, before you take the square root.",
         ),
         "eps-as-a-floor": _norm.replace(divisor=lambda variance, eps: variance.clamp_min(eps).sqrt()).wrong(
             "You used eps as the smallest value that the variance may have. Add eps to every variance instead, so that"
-            " the result has no kink where the two are equal."
+            " the result has no kink where the variance equals eps."
         ),
         "eps-forgotten": _norm.replace(change_eps=lambda eps: 0.0).wrong(
             "You do not use eps. A vector of equal numbers has variance 0, and 0 / 0 is nan."
@@ -237,12 +239,12 @@ exercise(
             initial_parameters=lambda d_model, eps=1e-5: _parameters(d_model),
         ),
         "divided-by-variance": _norm.replace(divisor=torch.add).wrong(
-            "You divided by the variance instead of its root, so large inputs come out small and small inputs come out"
-            " large."
+            "You divided by the variance instead of its square root, so large inputs give small outputs, and small"
+            " inputs give large outputs."
         ),
         "weight-and-bias-unused": _norm.replace(use=lambda normed, w, b: normed).wrong(
             "You return the normalised vector without using w and b. Apply them after the normalisation: they let the"
-            " model choose a size and an offset for each entry."
+            " model learn a scale and an offset for each entry."
         ),
         "bias-unused": _norm.replace(use=lambda normed, w, b: normed * w).wrong(
             "You never add b. Without b the model cannot shift an entry: for example, a vector of equal numbers always"
@@ -253,8 +255,8 @@ exercise(
         ),
         "weight-starts-at-zero": Wrong(
             _torch_norm,
-            "Your w starts at 0, so at first the layer returns only b. Start w at 1 and b at 0, so that the layer is a"
-            " plain norm in the beginning.",
+            "Your w starts at 0, so at first the layer returns only b. Start w at 1 and b at 0, so that at first the"
+            " layer only normalises.",
             initial_parameters=lambda d_model, eps=1e-6: {"w": torch.zeros(d_model), "b": torch.zeros(d_model)},
         ),
         "not-parameters": Wrong(
@@ -267,11 +269,11 @@ exercise(
     hints=Hints(
         "You did it for one vector. Now the mean and the variance need an axis, so that each token is normalised"
         " independently.",
-        "Along dim -1, with keepdim so that the shapes line up: subtract the mean, then divide by the root of variance"
-        " plus eps. Then apply w and b.",
+        "Along dim -1, with keepdim so that the shapes fit: subtract the mean, then divide by the square root of"
+        " (variance + eps). Then apply w and b.",
         "__init__: store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. forward:"
-        " mean and var(correction=0) along -1, with keepdim; divide by the root of var + self.eps; times self.w, plus"
-        " self.b.",
+        " compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square root of"
+        " (var + self.eps), multiply by self.w and add self.b.",
     ),
 )
 
@@ -323,8 +325,8 @@ def _transform_mask(transform):
 
 @wrong_answer
 def _causal_without_a_mask(p, src, mask=None):
-    """You hide the future even without a mask. None means that every position may look at every other; pass the mask on
-    unchanged.
+    """You hide the future even without a mask. None means that every position may look at every other position; pass
+    the mask on unchanged.
     """
     return src + _norm1(p, _attend(p, src, causal_mask(src.shape[-2]) if mask is None else mask))
 
@@ -363,8 +365,8 @@ exercise(
         ),
         "no-norm": Wrong(
             lambda p, src, mask=None: src + _attend(p, src, mask),
-            "You do not use norm1. What attention returns can have any size, so it may drown the stream or be drowned"
-            " by it.",
+            "You do not use norm1, so the vectors that attention returns can be much larger or much smaller than the"
+            " stream. norm1 should give these vectors a fixed scale before you add them to src.",
         ),
         "mask-forgotten": Wrong(
             _transform_mask(lambda mask: None),
@@ -413,8 +415,8 @@ exercise(
             lambda p, src, mask=None: (
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
-            "Your norm1 is torch's own layer norm, which has other parameter names and another eps. Use the LayerNorm"
-            " that you wrote.",
+            "Your norm1 is torch's own layer norm, which has different parameter names and a different eps. Use the"
+            " LayerNorm that you wrote.",
             initial_parameters=_parameters_of_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(
@@ -428,18 +430,18 @@ exercise(
         ),
         "always-causal": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, src, causal_mask(src.shape[-2]))),
-            "You hide the future, whatever the mask says. The mask says who may attend to whom, and without a mask"
-            " every position sees every other.",
+            "You hide the future, whatever the mask says. The mask should decide which positions are visible, and"
+            " without a mask every position should see every other position.",
         ),
         "another-norm": Wrong(
             lambda p, src, mask=None: src + _norm_without_parameters(_attend(p, src, mask)),
-            "You normalise what attention returns, but not with norm1, so its w and b are not used. A norm that"
-            " forward makes again in each call starts with w = 1 and b = 0 each time and never learns.",
+            "You normalise what attention returns, but not with norm1, so its w and b are not used. If forward creates"
+            " a new norm in each call, this norm always has w = 1 and b = 0 and never learns.",
         ),
         "eps-of-torch": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, src, mask), eps=1e-5),
-            "Your norm uses an eps of 1e-5, the default of torch's own layer norm. norm1 has another eps: call norm1"
-            " itself.",
+            "Your norm uses an eps of 1e-5, the default of torch's own layer norm. norm1 has a different eps: call"
+            " norm1 itself.",
         ),
         "attends-to-its-own-output": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, _attend(p, src, mask), mask)),
@@ -447,7 +449,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "The layer has two parts and three steps: attend, normalise the result, and add it to what was there.",
+        "The layer has two parts and three steps: attend, normalise the result, and add it to the input of the layer.",
         "self_attn is a SingleHeadAttention of embed_dim, and norm1 is your LayerNorm of embed_dim. Only what"
         " attention returns goes through the norm.",
         "forward: call self.self_attn with src and the mask; apply self.norm1 to the result; add src.",

@@ -87,7 +87,7 @@ def _angles(probe):
                         f"Entries {2 * i} and {2 * i + 1} at position {p:g} are the sine and the cosine of"
                         f" {format_number(float(angle), 3)}, with d_model = {d_model} and base = {base:g}. Pair {i}"
                         f" should rotate by {base ** (-2 * i / d_model):.4g} rad per position, so the angle here should"
-                        f" be {float(expected):.3f}, up to whole turns."
+                        f" be {float(expected):.3f}, plus or minus a multiple of 2π."
                     )
     return None
 
@@ -109,7 +109,7 @@ def _keeps_lengths(probe):
                 pair = f"Entries {2 * i} and {2 * i + 1} at position {p}"
                 if abs(float(after[p, i].abs() - before[p, i].abs())) > 1e-3:
                     return (
-                        f"{pair} form an arrow of length {float(before[p, i].abs()):.3f} in x and of length"
+                        f"{pair} form a vector of length {float(before[p, i].abs()):.3f} in x and of length"
                         f" {float(after[p, i].abs()):.3f} in your result. A rotation should keep the length."
                     )
                 angle = (after[p, i] / before[p, i]).angle()
@@ -118,7 +118,8 @@ def _keeps_lengths(probe):
                     return (
                         f"{pair} are rotated by {format_number(float(angle), 3)} rad, with d_head = {d_head} and base ="
                         f" {base:g}. Pair {i} should rotate by {base ** (-2 * i / d_head):.4g} rad per position,"
-                        f" starting with 0 at position 0, so by {float(expected):.3f} rad here, up to whole turns."
+                        f" starting with 0 at position 0, so by {float(expected):.3f} rad here, plus or minus a"
+                        " multiple of 2π."
                     )
     return None
 
@@ -143,7 +144,7 @@ exercise(
         case(torch.arange(4.0), 4, page_example="positions 0 to 3, as on this page"),
         case(torch.arange(7.0), 4),
         case(torch.arange(5.0), 6, base=10000.0),
-        case(rand(4).abs() * 10, 8, note="with positions that are out of order and not whole"),
+        case(rand(4).abs() * 10, 8, note="with positions that are out of order and not integers"),
         case(torch.arange(20.0, 26.0), 10, base=50.0, note="with positions that start at 20"),
         case(torch.tensor([3.0]), 2, note="with a single position"),
     ],
@@ -152,8 +153,8 @@ exercise(
     differentiable=False,
     misconceptions={
         "positions-ignored": _waves.replace(at=lambda p: torch.arange(len(p))).wrong(
-            "You number the rows 0, 1, 2, … yourself, whatever position holds. A text may begin at position 20, and"
-            " then its rows belong to the positions 20, 21, 22."
+            "You number the rows 0, 1, 2, … yourself and ignore the values in `position`. A text may begin at position"
+            " 20, and then its rows should belong to the positions 20, 21, 22."
         ),
         "base-fixed": _waves.replace(base_is=lambda base: 100.0).wrong(
             "Your base is 100, whatever is passed. The base decides how slow the slowest wave is, so use the argument."
@@ -167,12 +168,13 @@ exercise(
                 power=lambda d: torch.arange(d) / d,
                 join=lambda s, c: torch.where(torch.arange(s.shape[-1]) % 2 == 0, s, c),
             ),
-            "Your exponent counts the entries one by one, so the sine and the cosine of a pair have different speeds."
-            " Entries 2i and 2i + 1 should share one angle; otherwise moving on by a few positions is no rotation.",
+            "Your exponent is different for every entry, so the sine and the cosine of a pair have different angles."
+            " Entries 2i and 2i + 1 should share one angle; otherwise, a shift by a few positions is not a rotation of"
+            " the pair.",
         ),
         "half-the-exponent": _waves.replace(power=lambda d: _pairs(d) / 2).wrong(
-            "Your exponent is i / d_model and should be 2i / d_model. As a result, the slowest wave is only as slow as"
-            " the root of the base allows."
+            "Your exponent is i / d_model and should be 2i / d_model. As a result, every pair after the first pair"
+            " rotates too fast."
         ),
         "twice-the-exponent": _waves.replace(power=lambda d: 2 * _pairs(d)).wrong(
             "Your exponent is twice as large as it should be. The formula's 2i is 0, 2, 4, …: an arange in steps of"
@@ -184,7 +186,7 @@ exercise(
         ),
         "sine-and-cosine-swapped": _waves.replace(first=torch.cos, second=torch.sin).wrong(
             "You swapped sine and cosine: even entries should hold the sine, and odd entries the cosine. The row of"
-            " position 0 then begins with 0, 1."
+            " position 0 should begin with 0, 1."
         ),
         "halves": _waves.replace(join=_halves).wrong(
             "You put all sines first, then all cosines. They should alternate, so that the sine and the cosine of a"
@@ -195,8 +197,8 @@ exercise(
             " same value; the cosine tells them apart."
         ),
         "whole-rounds": _waves.replace(unit=2 * torch.pi).wrong(
-            "Your angles have a factor of 2π too many, so at every whole position the first wave is back at its start."
-            " The first pair should rotate by one radian per position."
+            "Your angles contain an extra factor of 2π, so at every integer position the first pair is back at its"
+            " start. The first pair should rotate by one radian per position."
         ),
         "angles-only": _waves.replace(first=torch.clone, second=torch.clone).wrong(
             "You return the angles themselves, which grow without limit. Return their sines and cosines, which stay"
@@ -206,15 +208,15 @@ exercise(
             "You treated the angle as degrees. The formula uses radians, as torch's sin and cos do."
         ),
         "cut-to-whole": _waves.replace(at=torch.trunc).wrong(
-            "You truncate positions to integers, so 2.5 gets the row of 2. A position may be any number, and the angle"
-            " should follow it."
+            "You truncate positions to integers, so position 2.5 gets the row of position 2. A position may be any"
+            " number, and the angle should be proportional to it."
         ),
         "exponents-up-to-one": _waves.replace(power=lambda d: torch.linspace(0, 1, d // 2)).wrong(
-            "Your exponents run from 0 to 1, both included. They should be 2i / d_model, and the last of these is less"
-            " than 1."
+            "Your exponents run from 0 to 1, both included. They should be 2i / d_model, so the last exponent should be"
+            " less than 1."
         ),
         "starts-at-one": _waves.replace(at=lambda p: p + 1).wrong(
-            "You added one to every position. Position 0 should have the angle 0, so its row begins with 0, 1."
+            "You added one to every position. Position 0 should have the angle 0, so its row should begin with 0, 1."
         ),
     },
     equivalent={"by-logarithm": _by_logarithm},
@@ -276,8 +278,8 @@ class _UncutTable(_CutByFirstAxis):
 
 
 _NO_DROPOUT = draws_nothing(
-    "Your forward samples random numbers: does it apply dropout, as in torch's tutorial? This module should only add,"
-    " in training too."
+    "Your forward samples random numbers: does it apply dropout, as in torch's tutorial? This module should only add"
+    " the encoding to its input, in training mode too."
 )
 
 
@@ -341,14 +343,14 @@ exercise(
     misconceptions={
         "batch-axis-of-three": Wrong(
             _BatchAxisOfThree,
-            "You slice the table by the first axis of x, which in a batch counts the texts: every position of text b"
-            " gets row b. Take as many rows as there are positions, which the last axis but one counts; the middle"
-            " axis of your table is not needed.",
+            "You slice the table by the first axis of x, which is the axis of the texts in a batch: every position of"
+            " text b gets row b. Take one row for each position, along the second-to-last axis of x; the middle axis of"
+            " your table is not needed.",
         ),
         "first-axis": Wrong(
             _CutByFirstAxis,
-            "You slice the table by the first axis of x, which counts the positions of a single text but the texts of a"
-            " batch, and then the shapes do not fit. The last axis but one counts the positions.",
+            "You slice the table by the first axis of x, which is the axis of the texts in a batch, and then the shapes"
+            " do not fit. Take one row for each position; the positions are on the second-to-last axis of x.",
         ),
         "not-cut": Wrong(
             _UncutTable,
@@ -361,20 +363,20 @@ exercise(
         ),
         "subtracted": _add_positions.replace(join=torch.sub).wrong("You subtracted the table. Add it to x."),
         "tokens-enlarged": _add_positions.replace(join=lambda x, pe: x * x.shape[-1] ** 0.5 + pe).wrong(
-            "You multiplied x by the root of d_model before the addition. Some models do that to their embeddings, but"
-            " this module should only add."
+            "You multiplied x by the square root of d_model before the addition. Some models do this with their"
+            " embeddings, but this module should only add the encoding."
         ),
         "batch-axis": _add_positions.replace(make=_rows_by_text).wrong(
             "In a batch, every position of a text gets the same vector, because you slice the table by the first axis"
-            " of"
-            " x, which counts the texts. The last axis but one counts the positions."
+            " of x, which is the axis of the texts. Take one row for each position; the positions are on the"
+            " second-to-last axis of x."
         ),
         "multiplied": _add_positions.replace(join=torch.mul).wrong(
             "You multiplied by the encoding, so an entry is lost wherever a sine is 0: at position 0, every second"
             " entry. Add the encoding instead."
         ),
         "nothing-added": _add_positions.replace(join=lambda x, pe: x).wrong(
-            "You return x unchanged. For the layers that follow, the text is still a bag of tokens."
+            "You return x unchanged, so the later layers cannot see the order of the tokens. Add the encoding to x."
         ),
         "encoding-alone": _add_positions.replace(join=lambda x, pe: pe.expand_as(x)).wrong(
             "You return only the encoding, so the tokens are lost. Add the encoding to x."
@@ -390,12 +392,12 @@ exercise(
             " 0.",
         ),
         "base-ten-thousand": _add_positions.replace(make=lambda x: _encode_positions(x, base=10000.0)).wrong(
-            "Your waves have base 10000. In this course the module uses base 100, which is the default of"
+            "You compute the table with base 10000. In this course, the module uses base 100, which is the default of"
             " positional_encoding."
         ),
         "dropout": _add_positions.replace(last=lambda p, x: F.dropout(x, 0.1, p.training)).wrong(
-            "You apply dropout after the addition, as in torch's tutorial: in training, a tenth of the numbers become"
-            " 0, and the others grow. This module should only add."
+            "You apply dropout after the addition, as in torch's tutorial: in training, some of the numbers become 0,"
+            " and the other numbers are scaled up. This module should only add the encoding."
         ),
         "a-parameter": Wrong(
             _add_positions,
@@ -483,15 +485,17 @@ exercise(
     properties=[batch_independent(), _keeps_lengths, works_where_its_input_is, _far_positions],
     misconceptions={
         "turned-by-the-head": _rotate.replace(at=_count_along(-3)).wrong(
-            "You took the axis before the positions for the positions: it counts the heads, or the texts of a batch."
-            " All tokens of a head are then rotated by the same angle; the last axis but one counts the positions."
+            "You count the positions along the third-to-last axis, which is the axis of the heads, or of the texts of a"
+            " batch, so all tokens of a head are rotated by the same angle. Count the positions along the"
+            " second-to-last axis."
         ),
         "same-turn-everywhere": _rotate.replace(at=lambda x: torch.ones(x.shape[-2])).wrong(
             "You rotate each pair by its speed, wherever the token is. The angle should be the position times the"
-            " speed; otherwise no two positions differ."
+            " speed; otherwise, attention cannot tell positions apart."
         ),
         "base-a-hundred": _rotate.replace(base_is=lambda base: 100.0).wrong(
-            "Your base is 100, whatever is passed, as for the waves. Use the argument, whose default is 10000."
+            "Your base is always 100, the default of positional_encoding, whatever is passed. Use the argument, whose"
+            " default is 10000."
         ),
         "starts-at-one": _rotate.replace(at=lambda x: _positions(x) + 1).wrong(
             "You added one to every position, so the first token is rotated too. Position 0 should stay unchanged."
@@ -510,17 +514,17 @@ exercise(
             " pair, so keep the old pair until both are computed.",
         ),
         "places-exchanged": _rotate.replace(join=lambda first, second: _alternating(second, first)).wrong(
-            "You swapped the two entries of each pair. The entry with the minus should come first, and the entry with"
-            " the plus second."
+            "You swapped the two entries of each pair. The entry with the minus sign should come first, and the entry"
+            " with the plus sign second."
         ),
         "halves-at-the-end": _rotate.replace(join=_halves).wrong(
-            "You rotate the pairs correctly but return them in another order: all first entries, then all second"
-            " entries. Dot products stay the same, because queries and keys are shuffled alike, but anything else that"
-            " reads the vector is affected: put each pair back in its own two places."
+            "You rotate the pairs correctly but return them in a different order: all first entries, then all second"
+            " entries. If queries and keys are both shuffled in this way, their dot products stay the same, but"
+            " anything else that reads the vectors is affected: put each rotated pair back into the same two entries."
         ),
         "halves-as-pairs": _rotate.replace(cut=lambda x: x.chunk(2, dim=-1), join=_halves).wrong(
-            "You pair entry i with entry i + d/2, as some libraries do, and weights trained with one pairing do not"
-            " fit the other. Here neighbours are pairs: 0 with 1, 2 with 3."
+            "You pair entry i with entry i + d/2, as some libraries do, but weights that were trained with one pairing"
+            " do not fit the other pairing. Here, neighbouring entries form pairs: 0 with 1, 2 with 3."
         ),
         "one-speed-for-all": _rotate.replace(power=lambda d: torch.zeros(d // 2)).wrong(
             "You rotate all pairs by one radian per position, so after 6.28 positions they are nearly back at their"
@@ -533,8 +537,8 @@ exercise(
             "Your exponent is i / d_head and should be 2i / d_head. As a result, the slow pairs rotate too fast."
         ),
         "turned-by-the-batch": _rotate.replace(at=_count_along(0)).wrong(
-            "You took the first axis for the positions, but in a batch it counts the texts. The last axis but one"
-            " counts the positions."
+            "You count the positions along the first axis, which is the axis of the texts in a batch. Count them along"
+            " the second-to-last axis."
         ),
         "added": Wrong(
             lambda x, base=10000.0: x + _encode_positions(x, base=base),
@@ -542,18 +546,18 @@ exercise(
             " length of each pair.",
         ),
         "scaled": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos, b * sin)).wrong(
-            "You multiplied each entry by its own cosine or sine. To rotate a pair, both entries must go into both"
-            " results."
+            "You multiplied each entry by its own cosine or sine. To rotate a pair, compute each of the two results"
+            " from both entries."
         ),
         "minus-misplaced": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos + b * sin, a * sin + b * cos)).wrong(
-            "Your formula has no minus. Rotating (a, b) gives a cos - b sin and a sin + b cos; without the minus, the"
-            " length of the pair changes with the position."
+            "Your formula has no minus sign. Rotating (a, b) gives a cos - b sin and a sin + b cos; without the minus"
+            " sign, the length of the pair changes with the position."
         ),
     },
     hints=Hints(
         "Take one pair (a, b) as a point in the plane. Where is it after a rotation by the angle t?",
-        "x[..., 0::2] are the first entries of all pairs, and x[..., 1::2] are the second entries. The angles are"
-        " again the table of positions times speeds.",
+        "x[..., 0::2] are the first entries of all pairs, and x[..., 1::2] are the second entries. The angles form the"
+        " same table as in positional_encoding: positions times speeds.",
         "first: a cos - b sin; second: a sin + b cos. To put them side by side again, stack them along a new last"
         " axis, then flatten the last two axes.",
     ),

@@ -49,24 +49,25 @@ def _wrong_weights(use_weights):
     )
     return {
         "not-scaled": wrong.not_scaled(
-            "You applied softmax to the scores without scaling them. Divide by the root of d_k first: dot products grow"
-            " with the width, and a softmax of large scores has almost no gradient."
+            "You applied softmax to the scores without scaling them. Divide by the square root of d_k first: dot"
+            " products grow with the width, and a softmax of large scores has almost no gradient."
         ),
         "divided-by-d_k": wrong.divided_by_the_width(
-            "You divided by d_k = 2 instead of its root, 1.414. The spread of a dot product grows with the root of the"
-            " width, so the root undoes this growth; dividing by d_k itself goes too far."
+            "You divided by d_k = 2 instead of its square root, 1.414. The spread of a dot product grows with the"
+            " square root of the width, so dividing by this root cancels the growth; dividing by d_k itself goes too"
+            " far."
         ),
         "root-of-d_in": wrong.root_of_d_in(
-            "You divided by the root of 3, the width of the inputs. The dot product runs over the entries of queries"
-            " and keys, so divide by the root of their width, d_k = 2."
+            "You divided by the square root of 3, the width of the inputs. The dot product runs over the entries of"
+            " queries and keys, so divide by the square root of their width, d_k = 2."
         ),
         "root-of-the-length": wrong.root_of_the_length(
-            "You divided by the root of 6, the number of tokens. The spread of the scores grows with the number of"
-            " entries in a key, d_k = 2, and not with the length of the text."
+            "You divided by the square root of 6, the number of tokens. The spread of the scores grows with the number"
+            " of entries in a key, d_k = 2, and not with the length of the text."
         ),
         "multiplied": wrong.multiplied(
-            "You multiplied the scores by the root of d_k, which makes the softmax sharper. Divide by the root instead,"
-            " to keep the softmax soft."
+            "You multiplied the scores by the square root of d_k, which makes the softmax sharper. Divide by the square"
+            " root instead, so that the softmax does not become too sharp."
         ),
         "share-of-the-sum": Wrong(
             lambda: use_weights(scores / scores.sum()),
@@ -89,7 +90,7 @@ def _wrong_weights(use_weights):
         "power-without-brackets": Wrong(
             lambda: use_weights((scores / 2**1 / 2).softmax(-1)),
             "You divided the scores by 4, which is what dividing by `d_k ** 1/2` does: Python takes the power first and"
-            " then divides by 2. Put brackets around 1/2 to get the root.",
+            " then divides by 2. Put brackets around 1/2 to get the square root.",
         ),
         "rounded-down": Wrong(
             lambda: use_weights((scores // 2**0.5).softmax(-1)),
@@ -126,7 +127,8 @@ exercise(
     hints=Hints(
         "Lesson 02 had three steps: scores, weights, mix. Here the scores come from the query and the keys, and the"
         " weights mix the values.",
-        "Between the scores and the softmax there is one division: by the root of the number of entries in a key.",
+        "Between the scores and the softmax there is one division: by the square root of the number of entries in a"
+        " key.",
         "Divide attn_scores_2 by keys.shape[-1] to the power 0.5, take softmax along the last axis, and multiply the"
         " result by values with @.",
     ),
@@ -151,8 +153,8 @@ def _answers(qkv):
     wrong = attention_mistakes(attention.replace(qkv=qkv).replace, width="d_k")
     return lambda p, x: torch_attention(*qkv(p, x)), {
         "not-scaled": wrong.not_scaled(
-            "You do not divide the scores by the root of d_k. For wide vectors, softmax would then give nearly all"
-            " weight to one token, and hardly any gradient would be left to learn from."
+            "You do not divide the scores by the square root of d_k. For wide vectors, softmax would then give nearly"
+            " all weight to one token, and hardly any gradient would be left to learn from."
         ),
         "multiplied": wrong.multiplied(),
         "keys-and-values-swapped": wrong.keys_and_values_swapped(
@@ -160,12 +162,12 @@ def _answers(qkv):
             " should mix the values."
         ),
         "divided-by-d_k": wrong.divided_by_the_width(
-            "You divided by d_k instead of its root. The spread of a dot product grows with the root of the width;"
-            " dividing by d_k makes the weights flatter and flatter as the layer gets wider."
+            "You divided by d_k instead of its square root. The spread of a dot product grows with the square root of"
+            " the width; dividing by d_k makes the weights more and more uniform as the layer gets wider."
         ),
         "root-of-d_in": wrong.root_of_d_in(
-            "You divided by the root of d_in, the width of the inputs. The dot product runs over the entries of"
-            " queries and keys, so divide by the root of their width, d_out."
+            "You divided by the square root of d_in, the width of the inputs. The dot product runs over the entries of"
+            " queries and keys, so divide by the square root of their width, d_out."
         ),
         "root-of-the-length": wrong.root_of_the_length(),
         "root-of-2": wrong.root_of_2(),
@@ -195,8 +197,9 @@ def _other_orders(right, initial):
     return {
         f"made-in-the-order-{'-'.join(name.removeprefix('W_') for name in order)}": Wrong(
             right,
-            "The forward pass is right, but the weights are created in another order. Each weight takes the next"
-            " random numbers, so create query, key and value in this order to get the numbers that the lesson prints.",
+            "The forward pass is right, but the weights are created in a different order. Each weight gets the next"
+            " numbers from the random generator, so create query, key and value in this order to get the numbers that"
+            " the lesson prints.",
             initial_parameters=initial(order),
         )
         for order in itertools.permutations(QKV)
@@ -236,12 +239,12 @@ exercise(
         ),
     },
     hints=Hints(
-        "You already wrote every line, for one query. In the class, the weights become attributes, and the one query"
-        " becomes all queries.",
+        "You have already written these steps for a single query. In the class, the weights become attributes, and"
+        " every token is a query.",
         "__init__ creates three nn.Parameter of shape [d_in, d_out]; forward multiplies x with each of them, then"
         " computes scores, scaled softmax and mix.",
-        "queries @ keys transposed gives [seq, seq]. Divide it by the root of keys.shape[-1], take softmax along dim"
-        " -1, then multiply by values with @.",
+        "queries @ keys transposed gives [seq, seq]. Divide it by the square root of keys.shape[-1], take softmax along"
+        " dim -1, then multiply by values with @.",
     ),
 )
 
@@ -274,11 +277,12 @@ exercise(
         ),
     },
     hints=Hints(
-        "Only the three weights change: use nn.Linear instead of nn.Parameter. A layer is called like a function.",
+        "Only the three weights are different from v1: use nn.Linear instead of nn.Parameter. A layer is called like a"
+        " function.",
         "In __init__, create three nn.Linear from d_in to d_out with bias=qkv_bias. In forward, use self.W_key(x)"
         " instead of x @ self.W_key.",
-        "The rest of forward stays as in v1: scores, division by the root of the keys' width, softmax along dim -1, @"
-        " values.",
+        "The rest of forward stays as in v1: scores, division by the square root of the keys' width, softmax along dim"
+        " -1, product with the values.",
     ),
 )
 
@@ -314,8 +318,8 @@ def _copy_frozen(v2, v1):
 
 @wrong_answer
 def _transpose_v2(v2, v1):
-    """You transposed v2's own matrices, so v2 no longer computes what it did before. Change only v1: transpose a
-    copy.
+    """You transposed v2's own matrices, so v2 no longer gives the same results as before. Change only v1: give it
+    transposed copies of v2's matrices.
     """
     for name in NAMES:
         getattr(v2, name).weight.data = getattr(v2, name).weight.data.T
@@ -436,12 +440,12 @@ exercise(
     properties=[rows_sum_to_one(), finite_when_scaled(), hides_with_minus_infinity],
     misconceptions={
         "not-scaled": _wrong.not_scaled(
-            "You do not divide the scores by the root of d_head, so the weights look plausible but are too sharp. Many"
-            " courses promise this division in their text and forget it in their code."
+            "You do not divide the scores by the square root of d_head, so the weights look plausible but are too"
+            " sharp. Many courses describe this division in their text but leave it out of their code."
         ),
         "root-of-d_model": _wrong.root_of_d_in(
-            "You divided by the root of d_model, the width of x. The dot product runs over the entries of one query"
-            " and one key, so divide by the root of d_head."
+            "You divided by the square root of d_model, the width of x. The dot product runs over the entries of one"
+            " query and one key, so divide by the square root of d_head."
         ),
         "root-of-the-length": _wrong.root_of_the_length(),
         "multiplied": _wrong.multiplied(),
@@ -469,8 +473,8 @@ exercise(
     hints=Hints(
         "There are three steps: compute queries and keys from x, compare every query with every key, and turn each row"
         " into weights that sum to one.",
-        "The comparison is queries @ keys transposed, divided by the root of d_head. If there is a mask, the scores at"
-        " its False entries become -inf before the softmax.",
+        "The comparison is queries @ keys transposed, divided by the square root of d_head. If there is a mask, the"
+        " scores at its False entries become -inf before the softmax.",
         "With masked_fill, set the scores to -inf where the mask is not True; then take softmax along dim -1. d_head"
         " is W_K.shape[-1].",
     ),
@@ -540,15 +544,15 @@ exercise(
     ],
     misconceptions={
         "not-scaled": _wrong.not_scaled(
-            "You do not divide the scores by the root of the keys' width. The wider the model is, the more weight then"
-            " goes to a single token."
+            "You do not divide the scores by the square root of the keys' width. The wider the model is, the more"
+            " weight then goes to a single token."
         ),
         "multiplied": _wrong.multiplied(),
         "query-and-key-swapped": _wrong.query_and_key_swapped(
             "You swapped queries and keys. Row i should compare the query of position i with every key."
         ),
         "divided-by-the-width": _wrong.divided_by_the_width(
-            "You divided by the width instead of its root. The weights become nearly equal, and more so in a wider"
+            "You divided by the width instead of its square root. The weights become too uniform, especially in a wide"
             " model."
         ),
         "root-of-the-length": _wrong.root_of_the_length(),
@@ -589,8 +593,8 @@ exercise(
         " the weights mix the values at the end.",
         "q_layer, k_layer and v_layer are three nn.Linear from d_model to d_model. For batches, transpose only the"
         " last two axes of the keys, not all of them.",
-        "The scores are queries @ keys.transpose(-2, -1), divided by the root of keys.shape[-1], with -inf where mask"
-        " is False. Then take softmax along dim -1, multiply by values with @, and return (output, weights) if"
+        "The scores are queries @ keys.transpose(-2, -1), divided by the square root of keys.shape[-1], with -inf where"
+        " mask is False. Then take softmax along dim -1, multiply by values with @, and return (output, weights) if"
         " return_weights is True.",
     ),
 )

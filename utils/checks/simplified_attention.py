@@ -59,8 +59,8 @@ exercise(
         ),
         "cosine": Wrong(
             lambda: F.cosine_similarity(INPUTS, QUERY[None]),
-            "You divided by the lengths of the vectors, so these are cosines. Attention scores keep the lengths: of"
-            " two vectors in the same direction, the longer one scores higher.",
+            "You divided by the lengths of the vectors, so these are cosines. Attention scores depend on the lengths"
+            " too: of two vectors in the same direction, the longer vector has the score further from 0.",
         ),
         "distances": Wrong(
             lambda: (INPUTS - QUERY).norm(dim=-1),
@@ -118,8 +118,8 @@ exercise(
         ),
         "softmax-of-the-shares": Wrong(
             lambda: DIVIDED_SCORES.softmax(0),
-            "This is the softmax of the first attempt, in which the scores had been divided by their sum. Those"
-            " numbers are nearly equal; apply softmax to the scores themselves.",
+            "You applied softmax to the result of the first attempt, in which the scores were divided by their sum. The"
+            " numbers of that result are nearly equal; apply softmax to the scores themselves.",
         ),
         "other-base": Wrong(
             lambda: 2**SCORES / (2**SCORES).sum(),
@@ -128,8 +128,8 @@ exercise(
         ),
         "largest-is-one": Wrong(
             lambda: SCORES.exp() / SCORES.exp().max(),
-            "You divided the powers by the largest of them, so the largest weight is 1. Divide by their sum, so that"
-            " the weights sum to one.",
+            "You divided the exponentials by the largest exponential, so the largest weight is 1. Divide by their sum,"
+            " so that the weights sum to one.",
         ),
         "axis-of-one": Wrong(
             lambda: torch.ones(6),
@@ -138,8 +138,8 @@ exercise(
         ),
         "scaled-already": Wrong(
             lambda: (SCORES / 3**0.5).softmax(0),
-            "You divided the scores by the root of the width first. The next lesson introduces this division and gives"
-            " the reason for it; here, apply softmax to the scores as they are.",
+            "You divided the scores by the square root of the width first. The next lesson introduces this division and"
+            " gives the reason for it; here, apply softmax to the scores as they are.",
         ),
         "down-the-columns": Wrong(
             lambda: (INPUTS @ INPUTS.T).softmax(0)[1],
@@ -172,8 +172,8 @@ exercise(
         ),
         "scores-for-weights": Wrong(
             lambda: SCORES @ INPUTS,
-            "You mixed the vectors with the scores. The scores sum to 6.6, so the result is about seven times too"
-            " long; use the weights, which sum to one.",
+            "You used the scores as the weights. The scores sum to 6.6, so the result is about seven times too long;"
+            " use the weights, which sum to one.",
         ),
         "not-summed": Wrong(
             lambda: SCORES.softmax(0)[:, None] * INPUTS,
@@ -187,8 +187,8 @@ exercise(
         ),
         "shares-for-weights": Wrong(
             lambda: DIVIDED_SCORES @ INPUTS,
-            "You mixed the vectors with the result of the first attempt, which did not use exp. Use the weights from"
-            " the softmax.",
+            "You used the result of the first attempt, which did not use exp, as the weights. Use the weights from the"
+            " softmax instead.",
         ),
         "columns-for-weights": Wrong(
             lambda: (INPUTS @ INPUTS.T).softmax(0)[1] @ INPUTS,
@@ -282,9 +282,9 @@ exercise(
         case(rand(3, 1), 1),
         case(rand(4) + 1000, 0, note="with numbers near 1000"),
         case(rand(4) - 1000, 0, note="with numbers near -1000"),
-        case(_rows_apart(rand), 1, note="with the second row 500 below the first"),
-        case(_one_apart(rand), -1, note="with one number in a row far from the others"),
-        case(torch.tensor([100.0, 99.0]), dim=0, page_example="100 and 99, as on this page"),
+        case(_rows_apart(rand), 1, note="with scores that are 500 lower in the second row"),
+        case(_one_apart(rand), -1, note="with one number that is far from the other numbers in its row"),
+        case(torch.tensor([100.0, 99.0]), dim=0, page_example="the scores 100 and 99, as on this page"),
     ],
     returns=Float(),
     misconceptions={
@@ -294,8 +294,8 @@ exercise(
             " first."
         ),
         "one-maximum-for-all": _softmax.replace(shift=lambda x, dim: x.max()).wrong(
-            "You subtract one maximum from the whole tensor, so the powers of a row far below it are all zero, and 0 /"
-            " 0 is nan. Each row needs its own maximum, along dim."
+            "You subtract one maximum from the whole tensor, so in a row with much lower scores all exponentials are 0,"
+            " and 0 / 0 is nan. Each row needs its own maximum, along dim."
         ),
         "ignores-dim": Wrong(
             lambda x, dim: F.softmax(x, dim=-1),
@@ -331,15 +331,15 @@ exercise(
         ),
         "mean-for-maximum": _softmax.replace(shift=lambda x, dim: x.mean(dim, keepdim=True)).wrong(
             "You subtract the mean of the scores. This shift changes no weight, but a score far above the mean still"
-            " overflows; subtract the maximum, so that no power is above 1."
+            " overflows; subtract the maximum, so that no exponential is above 1."
         ),
         "absolute-for-maximum": _softmax.replace(shift=lambda x, dim: x.abs().amax(dim, keepdim=True)).wrong(
-            "You subtract the largest absolute value. If all scores are far below 0, it is far above them, so all"
-            " powers become 0, and 0 / 0 is nan; subtract the largest score itself."
+            "You subtract the largest absolute value. If all scores are far below 0, this value is far above them, so"
+            " all exponentials become 0, and 0 / 0 is nan; subtract the largest score itself."
         ),
         "minimum-for-maximum": _softmax.replace(shift=lambda x, dim: x.amin(dim, keepdim=True)).wrong(
-            "You subtract the smallest score, so all other scores are above 0, and the power of a large one still"
-            " overflows. Subtract the maximum, so that no power is above 1."
+            "You subtract the smallest score, so no score is below 0 any more, and exp of a large score still"
+            " overflows. Subtract the maximum, so that no exponential is above 1."
         ),
         "clamped": Wrong(
             lambda x, dim: F.softmax(x.clamp(-80, 80), dim=dim),
@@ -349,7 +349,7 @@ exercise(
         "scaled-down": Wrong(
             lambda x, dim: F.softmax(x / x.abs().max(), dim=dim),
             "You divided the numbers by the largest of them. exp no longer overflows, but the weights change: softmax"
-            " depends on the differences between scores, and only a shift keeps these.",
+            " depends on the differences between scores, and only a shift keeps these differences.",
         ),
         "nan-replaced": Wrong(
             lambda x, dim: torch.nan_to_num(x.exp() / x.exp().sum(dim, keepdim=True)),
@@ -362,12 +362,12 @@ exercise(
         ),
         "multiplied-by-the-sum": Wrong(
             _softmax.replace(divide=lambda powers, dim: powers * powers.sum(dim, keepdim=True)),
-            "You multiplied the powers by their sum, so weights can be far above 1. Divide each power by the sum of"
-            " its row instead.",
+            "You multiplied the exponentials by their sum, so weights can be far above 1. Divide each exponential by"
+            " the sum of the exponentials along dim instead.",
         ),
         "divided-by-itself": _softmax.replace(divide=lambda powers, dim: powers / powers).wrong(
-            "You divided each power by itself, so every weight is 1. Divide each power by the sum of the powers along"
-            " dim."
+            "You divided each exponential by itself, so every weight is 1. Divide each exponential by the sum of the"
+            " exponentials along dim."
         ),
         "not-normalised": _softmax.replace(divide=lambda powers, dim: powers).wrong(
             "You subtracted the maximum and took exp, but you did not divide, so the largest entry is always 1. Divide"
@@ -376,8 +376,8 @@ exercise(
     },
     hints=Hints(
         "What does exp(1000) give in torch? And what does softmax give on paper for [1, 2] and for [1001, 1002]?",
-        "Softmax does not change when the same number is subtracted from every score. Which number keeps exp in range"
-        " for each row?",
+        "Softmax does not change when the same number is subtracted from every score. Which number can you subtract"
+        " from each row, so that exp stays in range?",
         "Subtract the maximum along dim, with keepdim so that the shapes fit; take exp; divide by the sum along dim,"
         " again with keepdim.",
     ),
@@ -401,8 +401,9 @@ exercise(
     misconceptions={
         "reshaped": Wrong(
             lambda: INPUTS @ INPUTS.reshape(3, 6),
-            "You used reshape, which fills the new shape with the same numbers row by row, so that the vectors are"
-            " torn apart. A transpose swaps rows and columns and keeps each vector whole.",
+            "You used reshape, which fills the new shape with the same numbers row by row, so the numbers of one vector"
+            " end up in different vectors. A transpose swaps rows and columns and keeps the numbers of each vector"
+            " together.",
         ),
         "mean-taken-away": Wrong(
             lambda: (INPUTS - INPUTS.mean(0)) @ (INPUTS - INPUTS.mean(0)).T,
@@ -410,8 +411,8 @@ exercise(
         ),
         "coordinates-with-coordinates": Wrong(
             lambda: INPUTS.T @ INPUTS,
-            "You transposed the wrong factor: this 3 × 3 table compares coordinates with coordinates. A table of"
-            " tokens against tokens should have six rows and six columns, one for each token.",
+            "You transposed the wrong factor: this 3 × 3 table compares coordinates with coordinates. A table with a"
+            " score for each pair of tokens should have six rows and six columns.",
         ),
         "one-query-only": Wrong(
             lambda: SCORES,
@@ -426,7 +427,7 @@ exercise(
         "cosine": Wrong(
             lambda: F.normalize(INPUTS, dim=-1) @ F.normalize(INPUTS, dim=-1).T,
             "You divided by the lengths of the vectors, so these are cosines, with 1 all along the diagonal. Attention"
-            " scores keep the lengths.",
+            " scores are plain dot products, without this division.",
         ),
         "mean-for-sum": Wrong(
             lambda: (INPUTS[:, None] * INPUTS).mean(-1),
@@ -440,8 +441,8 @@ exercise(
         ),
         "half-a-table": Wrong(
             lambda: (INPUTS @ INPUTS.T).triu(),
-            "You filled in nothing below the diagonal. The table is symmetric, and every token is a query for every"
-            " other token, so all 36 scores are needed.",
+            "You filled in nothing below the diagonal. The table is symmetric, but all 36 scores are needed, because"
+            " every token is a query and has a score for every token.",
         ),
         "not-with-itself": Wrong(
             lambda: INPUTS @ INPUTS.T * (1 - torch.eye(6)),
@@ -496,13 +497,13 @@ exercise(
             " columns."
         ),
         "not-normalised": _simple_attention.replace(weigh=lambda x: x @ x.T).wrong(
-            "You mixed the vectors with the scores themselves. The scores can have any sum, so a context vector would"
-            " grow with the sentence; turn each row into weights that sum to one first."
+            "You used the scores themselves as the weights. The scores can have any sum, so a context vector would grow"
+            " with the sentence; turn each row into weights that sum to one first."
         ),
         "share-of-the-sum": Wrong(
             _simple_attention.replace(weigh=lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
             "You divided each row by its sum, without exp. Negative scores give negative weights, and a row whose sum"
-            " is nearly zero gives huge ones.",
+            " is nearly zero gives huge weights.",
         ),
         "weights-transposed": _simple_attention.replace(mix=lambda weights, x: weights.T @ x).wrong(
             "The weights are right, but you multiply their transpose with the inputs, so each output uses a column:"
@@ -517,13 +518,13 @@ exercise(
         ),
         "scaled-already": Wrong(
             _simple_attention.replace(weigh=lambda x: F.softmax(x @ x.T / x.shape[-1] ** 0.5, dim=-1)),
-            "You divide the scores by the root of the width. The next lesson introduces this division and gives the"
-            " reason for it; simple attention uses the plain dot products.",
+            "You divide the scores by the square root of the width. The next lesson introduces this division and gives"
+            " the reason for it; simple attention uses the plain dot products.",
         ),
         "scores-beside": Wrong(
             lambda x: (_attend(x)[0], x @ x.T),
-            "The context vectors are right, but your second result holds the scores. Return the weights, which mixed"
-            " the vectors: the numbers after the softmax.",
+            "The context vectors are right, but your second result holds the scores. Return the weights that you used"
+            " for the context vectors: the numbers after the softmax.",
         ),
         "axes-of-one-lost": Wrong(
             lambda x: tuple(part.squeeze() for part in _attend(x)),
@@ -538,7 +539,8 @@ exercise(
     hints=Hints(
         "You did it for one query: scores, then weights, then a weighted sum. Which of the three steps changes when"
         " every token is a query?",
-        "All scores at once are one product of inputs with its own transpose. Row i holds the scores of query i.",
+        "You can compute all scores at once, as the product of inputs and its own transpose. Row i holds the scores of"
+        " query i.",
         "The scores are inputs @ its transpose; the weights are their softmax along the last axis; the context vectors"
         " are weights @ inputs. Return both, context vectors first.",
     ),

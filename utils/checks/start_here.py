@@ -23,8 +23,8 @@ exercise(
         ),
         "averages": Wrong(
             lambda x: x.mean(dim=1),
-            "These are the averages of the rows, not their sums. A mean also divides each sum by the number of"
-            " columns; return the sum without that division.",
+            "These are the averages of the rows, not their sums. A mean also divides each sum by the number of columns;"
+            " return the sum without this division.",
         ),
         "keeps-the-axis": Wrong(
             lambda x: x.sum(dim=1, keepdim=True),
@@ -49,7 +49,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "Take [[1, 2], [3, 4]] and add each row by hand. How many numbers come out?",
+        "Take [[1, 2], [3, 4]] and add up the numbers in each row by hand. How many sums do you get?",
         "A tensor's sum method takes dim: the number of the axis that disappears.",
         "Axis 0 runs down the rows, axis 1 across the columns. Sum x so that axis 1 disappears, and return the result.",
     ),

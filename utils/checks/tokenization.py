@@ -70,8 +70,8 @@ def _first_met_first(probe):
         yours, expected = trial.yours.value, trial.expected.value
         if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
             return (
-                "The counts are right, but the order of the pairs is not: a pair that is met first should come first"
-                " in the dict. Training will break ties by this order, and a set or a sort loses it."
+                "The counts are right, but the order of the pairs is not: the dict should hold the pairs in the order"
+                " in which they first occur. Training will break ties by this order, and a set or a sort loses it."
             )
     return None
 
@@ -143,8 +143,8 @@ exercise(
         ),
         "two-by-two": Wrong(
             lambda ids: dict(Counter(zip(ids[::2], ids[1::2]))),
-            "You split the ids into separate pairs: first with second, third with fourth. The second and the third are"
-            " neighbours too: each id except the last starts a pair.",
+            "You split the ids into separate pairs: first with second, third with fourth. The second id and the third"
+            " id are neighbours too: each id except the last starts a pair.",
         ),
         "order-forgotten": Wrong(
             lambda ids: dict(Counter(tuple(sorted(pair)) for pair in pairwise(ids))),
@@ -153,8 +153,8 @@ exercise(
         ),
         "wraps-around": Wrong(
             lambda ids: dict(Counter(zip(ids, ids[1:] + ids[:1]))),
-            "You also counted the last id with the first one. A text is a line and not a ring: nothing follows its"
-            " last id.",
+            "You also counted the pair of the last id and the first id. A text does not wrap around: nothing follows"
+            " its last id.",
         ),
         "last-pair-missed": Wrong(
             lambda ids: dict(Counter(pairwise(ids[:-1]))),
@@ -201,8 +201,8 @@ def _overlapping(ids, pair, new_id):
 
 @wrong_answer
 def _loses_the_last(ids, pair, new_id):
-    """If the last id belongs to no pair, your result loses it. A loop that stops one place early, so that every id has
-    a right neighbour, never copies the last id.
+    """If the last id is not merged, it is missing from your result. A loop that stops one place early, so that every id
+    has a right neighbour, never copies the last id.
     """
     out, i = [], 0
     while i < len(ids) - 1:
@@ -287,7 +287,7 @@ exercise(
         "always-256": Wrong(
             lambda ids, pair, new_id: _merge(ids, pair, 256),
             "You always insert 256. The caller chooses the id and passes it as the argument new_id; only the first"
-            " merge of a training creates 256.",
+            " merge of a training run creates the id 256.",
         ),
         "as-a-string": _as_a_string,
         "second-left-behind": _step_by_one,
@@ -317,8 +317,8 @@ exercise(
         "changes-its-input": _in_place,
     },
     hints=Hints(
-        "Go along 7 7 7 7 7 with one finger and merge (7, 7) into 9. How far does the finger move after a merge, and"
-        " how far otherwise?",
+        "Go through 7 7 7 7 7 from left to right and merge (7, 7) into 9. How many places do you move on after a merge,"
+        " and how many otherwise?",
         "Build a new list with a while loop and an index: at each step, append either the new id or the id at the"
         " index.",
         "If ids[i: i + 2] equals the pair (the slice is a list, the pair a tuple), append new_id and move on by two"
@@ -397,8 +397,8 @@ def _only_what_repeats(text, n_merges):
 
 @wrong_answer
 def _ids_after(text, n_merges):
-    """You returned the merged ids of this one text. Training should return the merges: they can encode any other text
-    too.
+    """You returned the merged ids of this one text. Training should return the merges, because they can be used to
+    encode any other text too.
     """
     ids = list(text.encode())
     for pair, new_id in _train(text, n_merges).items():
@@ -432,8 +432,8 @@ def _most_frequent_first(probe):
             )
         if list(yours.values()) != list(range(256, 256 + n_merges)):
             return (
-                f"Your new ids are {_brief(list(yours.values()))}. The bytes end at 255, so the new ids should count"
-                " up from 256, in the order of the merges."
+                f"Your new ids are {_brief(list(yours.values()))}. The ids of the bytes end at 255, so the new ids"
+                " should count up from 256, in the order of the merges."
             )
         counts, (first, *_) = _count(list(text.encode())), yours
         best = max(counts.values())
@@ -466,22 +466,23 @@ exercise(
     properties=[_starts_anew, _reads_its_text, _most_frequent_first],
     misconceptions={
         "characters-for-bytes": _train_step_by_step.replace(first=lambda text: [ord(c) for c in text]).wrong(
-            "You started with one id per character. The id of é then already means a byte, and the id of an emoji is"
-            " above 255; start from the bytes of the text instead, of which é takes two."
+            "You started with one id per character. Then é gets an id that already belongs to a byte, and an emoji gets"
+            " an id above 255; start from the bytes of the text instead, where é is two bytes."
         ),
         "ties-to-the-last": _train_step_by_step.replace(best=_last_of_the_best).wrong(
-            "If two pairs are equally frequent, you take the pair that is met last. The pair that is met first should"
-            " win; with another rule, the vocabulary differs and the ids mean something else."
+            "If several pairs are equally frequent, you take the pair whose first occurrence comes last. Take the pair"
+            " that occurs first: a different rule gives a different vocabulary, in which the ids have different"
+            " meanings."
         ),
         "ties-to-the-largest": Wrong(
             _train_step_by_step.replace(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
-            "If two pairs are equally frequent, you take the pair with the larger ids: Python compares the pairs"
-            " themselves if counts and pairs are compared together. The pair that is met first should win.",
+            "If two pairs are equally frequent, you take the pair with the larger ids: if you compare tuples (count,"
+            " pair) with equal counts, Python compares the pairs. Take the pair that occurs first.",
         ),
         "ties-to-the-smallest": Wrong(
             _train_step_by_step.replace(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
-            "If two pairs are equally frequent, you take the pair with the smaller ids, as a sort does. The pair that"
-            " is met first should win.",
+            "If two pairs are equally frequent, you take the pair with the smaller ids, as a sort does. Take the pair"
+            " that occurs first.",
         ),
         "within-words": _within_words,
         "counted-once": _counted_once,
@@ -500,8 +501,8 @@ exercise(
             " be 256."
         ),
         "ids-one-late": _train_step_by_step.replace(number=lambda i: 257 + i).wrong(
-            "Your first new id is 257. The bytes end at 255, so 256 is free, and a gap in the ids would give the model"
-            " a row of parameters that nothing uses."
+            "Your first new id is 257. The ids of the bytes end at 255, so the first new id should be 256; a gap in the"
+            " ids would give the model a row of parameters that nothing uses."
         ),
         "ids-to-pairs": Wrong(
             lambda text, n_merges: {new_id: pair for pair, new_id in _train(text, n_merges).items()},
@@ -518,7 +519,7 @@ exercise(
         " the"
         " dict with the next id, and merge it everywhere.",
         "text.encode() gives the bytes. max with key=counts.get returns the first of equally frequent pairs, if the"
-        " dict holds the pairs in the order in which they are first met. Remember to replace ids by the merged ids.",
+        " dict holds the pairs in the order in which they first occur. Remember to replace ids by the merged ids.",
     ),
 )
 
@@ -562,8 +563,8 @@ exercise(
         ),
         "words": Wrong(
             lambda text, tokenizer: text.split(),
-            "You split the text at the spaces, which gives words. GPT-2 has no words: a token can be part of a word,"
-            " and the space before a word belongs to its token.",
+            "You split the text at the spaces, which gives words. The tokens of GPT-2 are not words: a token can be"
+            " part of a word, and the space before a word belongs to its token.",
         ),
         "spaces-stripped": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]).strip() for i in tokenizer.encode(text)],
@@ -586,8 +587,8 @@ exercise(
         ),
         "only-the-space-translated": Wrong(
             lambda text, tokenizer: [t.replace("Ġ", " ") for t in _stored(text)],
-            "You took the vocabulary's own spelling and replaced only Ġ by a space. Each of its other characters also"
-            " stands for a byte, so é became two characters; decode the ids to convert all of them.",
+            "You took each token as the vocabulary stores it, and replaced only Ġ with a space. Each of the other"
+            " characters also stands for a byte, so é became two characters; decode the ids to convert all of them.",
         ),
         "end-left-out": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in tokenizer.encode(text) if i != END],
@@ -645,7 +646,7 @@ exercise(
         "over-positions": Wrong(
             lambda logits: logits.softmax(dim=1)[:, -1],
             "You applied softmax along the positions, so it compares the logits of one token at all positions. At each"
-            " position the tokens of the vocabulary compete, so the result should sum to one over vocab.",
+            " position, the probabilities of all tokens of the vocabulary should sum to one.",
         ),
         "mean-of-the-guesses": Wrong(
             lambda logits: logits.softmax(dim=-1).mean(dim=1),
@@ -654,8 +655,8 @@ exercise(
         ),
         "over-the-batch": Wrong(
             lambda logits: logits[:, -1].softmax(dim=0),
-            "You applied softmax along the batch, as if the texts competed with each other. In each text the tokens of"
-            " the vocabulary compete, so each row should sum to one.",
+            "You applied softmax along the batch, so it compares the logits of one token in all texts. For each text,"
+            " the probabilities of all tokens of the vocabulary should sum to one.",
         ),
         "first-position": Wrong(
             lambda logits: logits[:, 0].softmax(dim=-1),
@@ -669,8 +670,8 @@ exercise(
         ),
         "every-position": Wrong(
             lambda logits: logits.softmax(dim=-1),
-            "Your result has a distribution for every position. All of them are right, but only the distribution at"
-            " the last position is about a token that is not there yet.",
+            "Your result has a distribution for every position. All of them are right, but only the distribution at the"
+            " last position predicts a token that is not in the text yet.",
         ),
         "first-text-only": Wrong(
             lambda logits: logits[0, -1].softmax(dim=-1),
@@ -685,7 +686,7 @@ exercise(
         "loses-the-batch": Wrong(
             lambda logits: logits[:, -1:].softmax(dim=-1).squeeze(),
             "For a batch of one text, your result loses the batch axis: squeeze() removes every axis of size 1. Select"
-            " the last position with a plain index, which leaves nothing to squeeze.",
+            " the last position with a plain integer as the index; then there is no axis of size 1 to remove.",
         ),
         "last-text": Wrong(
             lambda logits: logits[-1].softmax(dim=-1),
@@ -694,8 +695,8 @@ exercise(
         ),
         "not-normalised": Wrong(
             lambda logits: logits[:, -1].exp(),
-            "You took exp of the logits but did not divide. Probabilities must sum to one: divide each text's powers"
-            " by their sum.",
+            "You took exp of the logits but did not divide. Probabilities must sum to one: divide the exponentials of"
+            " each text by their sum.",
         ),
         "share-of-the-sum": Wrong(
             lambda logits: logits[:, -1] / logits[:, -1].sum(-1, keepdim=True),
@@ -724,8 +725,8 @@ exercise(
         ),
         "mean-over-positions": Wrong(
             lambda logits: logits.mean(dim=1).softmax(dim=-1),
-            "You averaged the logits over the positions. Each position predicts a different token of the text, and an"
-            " average of these predictions predicts none of them.",
+            "You averaged the logits over the positions. Each position predicts a different token of the text, so the"
+            " average of their logits predicts none of these tokens.",
         ),
         "winner-takes-all": Wrong(
             lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
@@ -738,9 +739,9 @@ exercise(
         "exp-and-divide": lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(dim=-1, keepdim=True),
     },
     hints=Hints(
-        "logits[b, t] is a list of scores, one for each token of the vocabulary. Which t predicts the token that is"
-        " not there yet?",
-        "Take the last position of every text, then let the tokens of the vocabulary compete.",
+        "logits[b, t] is a list of scores, one for each token of the vocabulary. Which t predicts the token after the"
+        " whole text?",
+        "Take the last position of every text, then apply the softmax over the tokens of the vocabulary.",
         "Index the second axis with -1 and keep the whole first axis; then take the softmax along the last axis of the"
         " result.",
     ),
@@ -859,8 +860,8 @@ exercise(
         ),
         "stops-before-the-end": Wrong(
             _stop_at_end(keep=False),
-            "You stop when the model predicts <|endoftext|>, and you do not append it. The exercise asks for n_tokens"
-            " new tokens, whatever they are; <|endoftext|> is a token like any other.",
+            "You stop when the model predicts <|endoftext|>, and you do not append this token. The exercise asks for"
+            " n_tokens new tokens, whatever they are; <|endoftext|> is a token like any other.",
         ),
         "no-feedback": _no_feedback,
         "only-the-new": Wrong(
@@ -897,13 +898,12 @@ exercise(
             " after the loop is an iteration too."
         ),
         "at-the-front": _generate.replace(join=lambda tokens, new: torch.cat([new, tokens], dim=1)).wrong(
-            "You put the new tokens at the front. A text grows at its end, and the model has learned to read from left"
-            " to right."
+            "You put the new tokens at the front. New tokens should be appended at the end of the text, because the"
+            " model has learned to read from left to right."
         ),
         "every-position": _generate.replace(choose=lambda logits: logits.argmax(-1)).wrong(
             "You append a prediction for every position, so the text doubles in each iteration. Only the prediction at"
-            " the"
-            " last position is for a token that is not there yet."
+            " the last position is for the token after the text."
         ),
         "draws": _generate.replace(choose=lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)).wrong(
             "You sample the next token at random. Greedy generation always takes the most likely token, so the same"
@@ -989,9 +989,9 @@ def _sample_from(name):
 
 
 def parse_samples(result, case):
-    """Replace the samples by a zero tensor of the same shape and dtype, and the distribution that fits them.
+    """Return a zero tensor of the samples' shape and dtype, and the known distribution that fits the samples.
 
-    If no known distribution fits the samples, the observed share of each token is returned instead.
+    If no known distribution fits the samples, return the observed relative frequency of each token instead.
     """
     if result is None:
         return None
@@ -1010,7 +1010,7 @@ def parse_samples(result, case):
 
 
 def _fits(observed, p, rows):
-    """Test whether the observed shares, computed from `rows` samples, fit the probabilities `p`.
+    """Test whether the observed relative frequencies, computed from `rows` samples, fit the probabilities `p`.
 
     The statistic is Pearson's chi-squared, transformed into a normal deviation (Wilson and Hilferty).
     """
@@ -1057,9 +1057,9 @@ _from_the_generator = draws_from_its_generator(
     1.0,
     3,
     restarted=(
-        "Your samples follow the right probabilities, but a second call with the same generator repeats them: the"
-        " generator is copied, or seeded again, inside. Use the generator as it is, so that each call continues where"
-        " the last one stopped."
+        "Your samples follow the right probabilities, but a second call with the same generator repeats them: your"
+        " function copies the generator or seeds it again. Use the generator as it is passed in, so that each call"
+        " continues where the last call stopped."
     ),
     elsewhere=(
         "Your samples follow the right probabilities, but a generator in the same state gave different samples the"
@@ -1068,7 +1068,7 @@ _from_the_generator = draws_from_its_generator(
     ),
     ignored=(
         "Your samples follow the right probabilities, but two generators in different states gave the same samples, as"
-        " if a seed is set or a new generator is created inside. Sample from the generator that is passed in."
+        " if your function set a seed or created a new generator. Sample from the generator that is passed in."
     ),
     disturbing=(
         "Your samples are right, but your code also used or seeded torch's global random numbers. This changes the"
@@ -1123,8 +1123,9 @@ exercise(
         ),
         "no-top-k": Wrong(
             _sample_from("no-top-k"),
-            "You also sample tokens outside the top k. Of fifty thousand unlikely tokens, one comes up now and then"
-            " and can spoil a text, so their probability must be 0.",
+            "You also sample tokens outside the top k. Each of these tokens is unlikely, but in a large vocabulary"
+            " there are so many of them that one is sampled from time to time and can ruin a text: their probability"
+            " must be 0.",
         ),
         "neither": Wrong(
             _sample_from("neither"),
@@ -1138,13 +1139,13 @@ exercise(
         ),
         "all-alike": Wrong(
             _sample_from("all-alike"),
-            "You sample all of the k best tokens equally often. Top-k only decides which tokens may take part; the"
-            " logits decide how likely each of them is.",
+            "You sample all of the k best tokens equally often. Top-k should only decide which tokens are possible; the"
+            " logits should decide how likely each of these tokens is.",
         ),
         "greedy": Wrong(
             _sample_from("greedy"),
-            "The most likely token comes out every time, which is the greedy choice. Sampling should return each token"
-            " as often as its probability says.",
+            "You return the most likely token every time, which is the greedy choice. Sampling should return each token"
+            " with a frequency that matches its probability.",
         ),
         "smallest-k": Wrong(
             _sample_from("smallest-k"),
@@ -1157,13 +1158,13 @@ exercise(
         ),
         "one-more": Wrong(
             _sample_from("one-more"),
-            "One token too many takes part: you sample from k + 1 tokens. If you compare with the k-th best logit,"
-            " check its index, because indices start at 0.",
+            "You sample from k + 1 tokens instead of k tokens. If you compare with the k-th best logit, check its"
+            " index, because indices start at 0.",
         ),
         "one-cut-for-all": Wrong(
             _sample_from("one-cut-for-all"),
-            "You used one threshold for the whole batch, so a text with lower logits loses its tokens. Each row should"
-            " keep its own k best tokens.",
+            "You used one threshold for the whole batch, so a text with lower logits keeps fewer than k tokens. Each"
+            " row should keep its own k best tokens.",
         ),
         "first-text-for-all": Wrong(
             _sample_from("first-text-for-all"),
@@ -1201,7 +1202,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "There are three steps: change the logits by temperature, decide which tokens may take part, and sample. What"
+        "There are three steps: change the logits by temperature, decide which tokens are possible, and sample. What"
         " must a logit be for a probability of 0?",
         "Divide by the temperature. Find the k-th best logit of each row and set all lower logits to minus infinity."
         " Take the softmax, then sample one token per row.",

@@ -108,7 +108,9 @@ def _future_changes_nothing(probe):
 
 
 _wrong = attention_mistakes(lambda change_mask: _model.replace(mask=lambda n: change_mask(causal_mask(n))))
-_NO_DROPOUT = draws_nothing("forward samples random numbers: is there a dropout? None of the five parts is a dropout.")
+_NO_DROPOUT = draws_nothing(
+    "forward samples random numbers: does it apply dropout? None of the five parts is a dropout layer."
+)
 
 
 exercise(
@@ -124,8 +126,8 @@ exercise(
     properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
     misconceptions={
         "no-mask": _wrong.sees_the_future(
-            "The layers get no mask, so every position sees the whole text. In training the model would read the next"
-            " letter instead of predicting it, and when it writes there is no next letter to read."
+            "The layers get no mask, so every position sees the whole text. In training, the model would read the next"
+            " letter instead of predicting it; when it generates a text, there is no next letter to read."
         ),
         "mirror-image": _wrong.mirror_image(
             "Your mask is the mirror image: a position sees itself and the future. True should mark the positions"
@@ -148,8 +150,8 @@ exercise(
             " on to the next layer unchanged."
         ),
         "no-positions": _model.replace(place=lambda x: x).wrong(
-            "You never add the positions. Without them, the first layer sees the letters before a position in no"
-            ' order, so "abc echo" looks the same as "cba echo".'
+            "You never add the positions. Without them, the first layer cannot tell the order of the letters before a"
+            ' position, so "abc echo" looks the same as "cba echo".'
         ),
         "embeddings-added-twice": _model.replace(place=lambda x: x + _add_positions(x)).wrong(
             "You add the embeddings to the stream twice. PositionalEncoding returns the embeddings with the positions"
@@ -162,8 +164,8 @@ exercise(
         ),
         "positions-last": Wrong(
             _model.replace(place=lambda x: x, last=lambda x, p: _norm(p, "norm", _add_positions(x))),
-            "You add the positions after the layers, when attention is over. Add them before the first layer, because"
-            " attention cannot tell positions apart without them.",
+            "You add the positions after the layers, when attention has already been computed. Add them before the"
+            " first layer, because attention cannot tell positions apart without them.",
         ),
         "positions-in-every-layer": Wrong(
             _model.replace(
@@ -203,8 +205,8 @@ exercise(
                 layer=lambda p, name, x, mask: _layer(p, name, _norm(p, "norm", x) if name == "layers.0" else x, mask),
                 last=lambda x, p: x,
             ),
-            "You normalise before the layers. They add to the stream, so the norm should come after the last layer"
-            " and bring the stream back to one size for the decoder.",
+            "You normalise before the layers. The layers add to the stream, so the norm should come after the last"
+            " layer and bring the stream back to a fixed scale for the decoder.",
         ),
         "norm-in-every-layer": Wrong(
             _model.replace(
@@ -214,8 +216,8 @@ exercise(
             " after the last layer.",
         ),
         "no-final-norm": _model.replace(last=lambda x, p: x).wrong(
-            "You create the final norm but do not use it. Each layer has added to the stream, and the norm should"
-            " bring it back to one size before the decoder reads it."
+            "You create the final norm but do not use it. Each layer has added to the stream, and the norm should bring"
+            " the stream back to a fixed scale before the decoder reads it."
         ),
         "probabilities": _model.replace(out=lambda x, p: _logits(x, p).softmax(-1)).wrong(
             "You return probabilities: a softmax has already run. Return logits, because the loss applies a softmax"
@@ -295,97 +297,101 @@ exercise(
     cases=lambda rand: [
         _loss_case(rand, 2, 6, 4),
         _loss_case(rand, 3, 9, 7),
-        _loss_case(rand, 5, 7, 11, scattered=True, note="with tokens asked for here and there"),
+        _loss_case(rand, 5, 7, 11, scattered=True, note="with marked tokens at scattered positions"),
     ],
     returns=Float(),
     differentiable=True,
     misconceptions={
         "everything-asked": Wrong(
             _WRONG_LOSSES["everything-asked"],
-            "You average over all next tokens and never use asked. The letters of the question are random: nobody can"
-            " predict them, and the model would be pushed to try.",
+            "You average over all next tokens and never use `asked`. The letters of the question are random: nobody can"
+            " predict them, so a loss on these letters teaches the model nothing.",
         ),
         "its-own-token": Wrong(
             _WRONG_LOSSES["its-own-token"],
-            "You score each position on its own token, which it has already read. The logits at position i - 1"
-            " predict the token at position i.",
+            "You compare the logits at each position with the token at the same position, which the model has already"
+            " read. The logits at position i - 1 should predict the token at position i.",
         ),
         "asks-the-place-before": Wrong(
             _WRONG_LOSSES["asks-the-place-before"],
-            "Logits and tokens match, but asked is one position off: it marks tokens, and you use it for the"
-            " positions that predict them. So the first token of each answer is left out, and the token after the"
-            " answer is counted.",
+            "Logits and tokens match, but `asked` is shifted by one position: it marks tokens, and you use it for the"
+            " positions that predict these tokens. As a result, the first token of each answer is left out, and the"
+            " token after the answer is counted.",
         ),
         "backwards": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, :-1]], tokens[:, :-1][asked[:, :-1]]),
-            "The shift goes the wrong way: you score each position on the token before it, which it has already read."
-            " The logits at position i - 1 should predict the token at position i.",
+            "The shift goes in the wrong direction: you compare the logits at each position with the token before this"
+            " position, which the model has already read. The logits at position i - 1 should predict the token at"
+            " position i.",
         ),
         "backwards-marked-later": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
-            "The shift goes the wrong way: you score the logits at each asked position on the token before it, which"
-            " was already read. The logits at position i - 1 should predict the token at position i.",
+            "The shift goes in the wrong direction: you compare the logits at each position that `asked` marks with the"
+            " token before this position, which the model has already read. The logits at position i - 1 should predict"
+            " the token at position i.",
         ),
         "rolled-logits-only": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
-            "You take the logits before each asked token, but also the token before it: each position is scored on"
-            " the token that it has just read. The logits at position i - 1 should predict the token at position i.",
+            "You take the logits one position before each token that `asked` marks, but you compare them with the token"
+            " at this earlier position, which the model has just read. The logits at position i - 1 should predict the"
+            " token at position i.",
         ),
         "asks-the-question": Wrong(
             _WRONG_LOSSES["asks-the-question"],
-            "asked is inverted: your loss covers exactly the tokens that are not asked for. True marks the tokens"
+            "You inverted `asked`: your loss covers exactly the tokens that it does not mark. True marks the tokens"
             " that the model has to predict.",
         ),
         "summed": Wrong(
             _WRONG_LOSSES["summed"],
-            "You return the sum over the asked tokens. It grows with the number of texts in the batch; the mean does"
-            " not.",
+            "You return the sum over the tokens that `asked` marks, which grows with the number of texts in the batch."
+            " Return the mean instead.",
         ),
         "shared-among-all": _loss.replace(reduce=lambda losses, asked: (losses * asked).mean()).wrong(
-            "Tokens that are not asked for add 0, but you still count them: the sum is divided by the number of all"
-            " positions. Divide by the number of asked tokens."
+            "Tokens that `asked` does not mark add 0 to your sum, but you still count them: you divide the sum by the"
+            " number of all next tokens. Divide by the number of tokens that `asked` marks."
         ),
         "shared-among-all-tokens": Wrong(
             _loss.replace(reduce=lambda losses, asked: (losses * asked).sum() / (asked.numel() + len(asked))),
-            "You divide the sum over the target tokens by the number of all tokens. Divide by the number of asked"
-            " tokens.",
+            "You divide the sum over the target tokens by the number of all tokens. Divide by the number of tokens that"
+            " `asked` marks.",
         ),
         "summed-for-each-text": _loss.replace(reduce=lambda losses, asked: (losses * asked).sum() / len(asked)).wrong(
             "You divide the sum over the target tokens by the number of texts, so longer answers make the loss larger."
-            " Divide by the number of asked tokens."
+            " Divide by the number of tokens that `asked` marks."
         ),
         "mean-of-means": _loss.replace(reduce=_mean_of_text_means).wrong(
-            "You average within each text and then over the texts, so a token of a short answer weighs more than a"
-            " token of a long answer. All asked tokens of the batch should weigh the same."
+            "You average within each text and then over the texts, so a token of a short answer has more weight than a"
+            " token of a long answer. All tokens of the batch that `asked` marks should have the same weight."
         ),
         "one-for-each-text": _loss.replace(reduce=lambda losses, asked: (losses * asked).sum(1) / asked.sum(1)).wrong(
-            "You return one number per text. Training minimises a single number: the mean over all asked tokens of"
-            " the batch."
+            "You return one number per text. Training minimises a single number: the mean over all tokens of the batch"
+            " that `asked` marks."
         ),
         "one-for-each-token": _loss.replace(reduce=lambda losses, asked: losses[asked]).wrong(
-            "You return one number per asked token. Training minimises a single number: their mean."
+            "You return one number for each token that `asked` marks. Training minimises a single number: the mean of"
+            " these numbers."
         ),
         "stop-left-out": Wrong(
             lambda logits, tokens, asked: _loss(logits, tokens, asked & (tokens != STOP)),
-            "You leave out token 0 everywhere. The stop after an answer is asked for too; a model that never learns"
-            " it would never stop writing.",
+            "You leave out token 0 everywhere. `asked` also marks the stop token after an answer; a model that never"
+            " learns to predict this token would never stop generating.",
         ),
         "padding-left-out": Wrong(
             lambda logits, tokens, asked: _loss(logits, tokens, tokens != STOP),
-            "You leave out token 0, keep all other tokens, and never use asked. So the loss includes the random"
-            " letters of the question, but never the stop.",
+            "You leave out token 0, keep all other tokens, and never use `asked`. So the loss includes the random"
+            " letters of the question, but never the stop token.",
         ),
         "asked-for-stops": Wrong(
             lambda logits, tokens, asked: _WRONG_LOSSES["everything-asked"](
                 logits, tokens.masked_fill(~asked, STOP), asked
             ),
-            "You replace the tokens that are not asked for by 0, so the model is trained to predict the stop there."
-            " Leave these positions out of the mean.",
+            "You replace the tokens that `asked` does not mark with 0, so the model is trained to predict the stop"
+            " token there. Leave these tokens out of the mean.",
         ),
         "sign": Wrong(
             lambda logits, tokens, asked: -_loss(logits, tokens, asked),
             "The sign is wrong: you return the mean log-probability, which is negative, and minimising it would make"
-            " the right tokens less likely. The loss is minus that mean.",
+            " the right tokens less likely. The loss should be minus this mean.",
         ),
         "no-logarithm": _loss.replace(score=lambda logits: -logits.softmax(-1)).wrong(
             "You return minus the mean probability of the right tokens. Cross-entropy takes the logarithm of each"
@@ -413,8 +419,8 @@ exercise(
             "Your loss is in bits, with the logarithm to base 2. torch's cross-entropy uses the natural logarithm.",
         ),
         "share-wrong": _loss.replace(score=lambda logits: (logits < logits.amax(-1, keepdim=True)).float()).wrong(
-            "You return the share of asked tokens that the model would get wrong. It changes in jumps and has no"
-            " gradient to follow; cross-entropy measures how likely the right token was."
+            "You return the fraction of the marked tokens that the model predicts wrongly. This fraction changes in"
+            " jumps and gives no useful gradient; cross-entropy measures how likely the right token is."
         ),
         "softmax-over-places": _loss.replace(score=lambda logits: -logits.log_softmax(1)).wrong(
             "Your softmax runs over the positions of a text. At each position, the probabilities of all tokens of the"
@@ -422,17 +428,17 @@ exercise(
         ),
         "divided-by-the-vocabulary": Wrong(
             lambda logits, tokens, asked: _loss(logits, tokens, asked) / logits.shape[-1],
-            "You also average over the vocabulary, so your loss is too small by a factor of vocab. Each asked token"
-            " contributes a single number: the loss of the right token.",
+            "You also average over the vocabulary, so your loss is too small by a factor of vocab. Each token that"
+            " `asked` marks should contribute a single number: the loss of the right token.",
         ),
     },
     hints=Hints(
-        "Which position predicts the token at position 5? Line up the logits with the tokens that they predict by"
-        " leaving out one position of each.",
+        "Which position predicts the token at position 5? Leave out one position of the logits and one position of the"
+        " tokens, so that each row of logits lines up with the token that it predicts.",
         "Leave out the last position of logits, and the first position of tokens and asked. Then use asked, a bool"
         " tensor, to select from the logits and the tokens.",
         "F.cross_entropy(scores, right) takes logits [n, vocab] and tokens [n] and returns the mean; here n is the"
-        " number of asked tokens. logits[:, :-1] and tokens[:, 1:] are lined up.",
+        " number of tokens that `asked` marks. logits[:, :-1] and tokens[:, 1:] are lined up.",
     ),
 )
 
@@ -503,7 +509,7 @@ _FACT_MESSAGES = (
     "the returned value is not a float",
     "the model is in eval mode",
     "the parameters have not moved",
-    "the optimizer made more than one step, or none",
+    "the optimizer took more than one step, or none",
 )
 
 
@@ -513,13 +519,13 @@ def _one_step_of_its_optimizer(probe):
         value = trial.yours.value
         if isinstance(value, tuple) and value[2][3] != 1:
             count = int(value[2][3])
-            steps = f"made {count} steps" if count else "made no step"
+            steps = f"took {count} steps" if count else "took no step"
             why = (
                 "The caller of your function runs the loop."
                 if count
                 else "It knows the parameters, the learning rate and its own earlier steps."
             )
-            return f"The optimizer that is passed in {steps}, but it should make one. {why}"
+            return f"The optimizer that is passed in {steps}, but it should take one step. {why}"
     return None
 
 
@@ -550,7 +556,7 @@ exercise(
         ),
         "no-step": _training_step.replace(steps=0).wrong(
             "The gradients exist, but the parameters have not moved, because nothing used the gradients. The"
-            " optimizer's step does that."
+            " optimizer's step should use them."
         ),
         "step-before-backward": _step_before_backward,
         "no-gradients": _training_step.replace(move=_step_without_gradients).wrong(
@@ -578,26 +584,27 @@ exercise(
             " only the answer."
         ),
         "asks-the-question": _training_step.replace(loss=_WRONG_LOSSES["asks-the-question"]).wrong(
-            "Your loss covers the tokens that are not asked for: asked is inverted."
+            "Your loss covers the tokens that `asked` does not mark, because it uses the inverse of `asked`."
         ),
         "its-own-token": _training_step.replace(loss=_WRONG_LOSSES["its-own-token"]).wrong(
-            "You score each position on its own token, which it has already read. answer_loss should compare the"
-            " logits with the next tokens."
+            "Your loss compares the logits at each position with the token at the same position, which the model has"
+            " already read. answer_loss should compare the logits with the next tokens."
         ),
         "asks-the-place-before": _training_step.replace(loss=_WRONG_LOSSES["asks-the-place-before"]).wrong(
-            "asked is one position off: it marks tokens, and your loss uses it for the positions that predict them."
+            "`asked` is shifted by one position: it marks tokens, and your loss uses it for the positions that predict"
+            " these tokens."
         ),
         "summed": _training_step.replace(loss=_WRONG_LOSSES["summed"]).wrong(
-            "Your loss is the sum over the asked tokens, so a larger batch would take longer steps. answer_loss"
-            " should be their mean."
+            "Your loss is the sum over the tokens that `asked` marks, so a larger batch gives larger gradients."
+            " answer_loss should return the mean."
         ),
         "uphill": _training_step.replace(sign=-1.0).wrong(
             "Your step goes uphill: it makes the right tokens less likely. The optimizer reduces the value that you"
             " call backward on, so call backward on the loss itself."
         ),
         "eval-mode": _training_step.replace(mode=False).wrong(
-            "You put the model into eval mode. That mode is for measuring, because it switches off layers such as"
-            " dropout; a training step should run in training mode."
+            "You put the model into eval mode, which is meant for evaluation, because it switches off layers such as"
+            " dropout. A training step should run in training mode."
         ),
         "left-in-eval-mode": Wrong(
             _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
@@ -605,15 +612,16 @@ exercise(
             " step should leave the model in training mode.",
         ),
         "two-steps": _training_step.replace(steps=2).wrong(
-            "The optimizer made two steps with the same gradients. After one step the gradients are out of date and"
+            "The optimizer took two steps with the same gradients. After one step, the gradients are out of date and"
             " must be computed again."
         ),
         "by-hand": _training_step.replace(move=_by_hand).wrong(
-            "You moved the parameters by rate times gradient, which is only one kind of optimizer. Let the optimizer"
-            " that is passed in make the step: AdamW, which the lesson uses, steps in another way."
+            "You changed the parameters by the learning rate times the gradient, which is only one kind of optimizer."
+            " Let the optimizer that is passed in take the step: AdamW, which the lesson uses, updates the parameters"
+            " in a different way."
         ),
         "clipped": _training_step.replace(change=_clipped).wrong(
-            "You clipped the gradients to a length of 1 before the step. Clipping is a remedy for very large"
+            "You clipped the gradients to a norm of at most 1 before the step. Clipping is a remedy for very large"
             " gradients, which this model does not need; use the gradients unchanged."
         ),
     },
@@ -661,8 +669,8 @@ def _generate_text(
 
 @wrong_answer
 def _only_when_it_stops(model, tokenizer, prompt, max_len=28):
-    """If the model never predicts the stop, you return nothing: is your only return inside the loop? Return the text
-    after max_len tokens too.
+    """If the model never predicts the stop token, you return nothing: is your only return inside the loop? Return the
+    text also if the loop ends because max_len tokens were added.
     """
     text = _generate_text(model, tokenizer, prompt, max_len)
     return text if len(text) < len(prompt) + max_len else None
@@ -697,8 +705,9 @@ def _prompt_then_new(probe):
             count, due = len(yours) - len(prompt), len(wanted) - len(prompt)
             return (
                 f"After {prompt!r} your text has {count} new character{'s' * (count != 1)}, but {due}"
-                f" {'is' if due == 1 else 'are'} expected ({trial.case.note}). Check when your loop ends (the model"
-                " predicts token 0, or max_len tokens are new), and what the model reads in each iteration."
+                f" {'is' if due == 1 else 'are'} expected ({trial.case.note}). Check when your loop ends (it should end"
+                " when the model predicts token 0, or after max_len new tokens), and what the model reads in each"
+                " iteration."
             )
     return None
 
@@ -751,16 +760,16 @@ exercise(
     misconceptions={
         "stops-at-any-place": Wrong(
             _generate_text.replace(stops=lambda new, logits: bool((logits.argmax(-1) == STOP).any())),
-            "Your loop ends as soon as the model predicts 0 at any position, and it may do so within the text. Only"
-            " the logits at the last position are about the next token.",
+            "Your loop ends as soon as the model predicts 0 at any position, and it may do so within the text. Only the"
+            " logits at the last position predict the next token.",
         ),
         "stripped": _generate_text.replace(tidy=str.strip).wrong(
             "You removed the spaces at the ends of the text. Return what the model wrote unchanged, even if its last"
             " character is a space."
         ),
         "never-stops": _generate_text.replace(stops=lambda new, logits: False).wrong(
-            "Token 0 means stop, but your loop goes on. The model was never trained to write anything after a stop,"
-            " so what follows is noise."
+            "Token 0 means stop, but your loop goes on. The model was never trained to write anything after a stop"
+            " token, so the rest of the text is noise."
         ),
         "stops-at-the-full-stop": Wrong(
             _generate_text.replace(until=lambda new: new == LetterTokenizer().encode(".")[0]),
@@ -789,8 +798,8 @@ exercise(
             "You take the token with the lowest logit. The most likely token has the highest logit."
         ),
         "forgets-the-text": _generate_text.replace(feed=lambda ids, n: ids[-1:]).wrong(
-            "Only the newest token goes into the model. The model remembers nothing between two  calls, so pass it"
-            " the whole text each time."
+            "Only the newest token goes into the model. The model remembers nothing between two calls, so pass it the"
+            " whole text each time."
         ),
         "forgets-the-prompt": _generate_text.replace(feed=lambda ids, n: ids if len(ids) == n else ids[-1:]).wrong(
             "After the first iteration only the newest token goes into the model. The model remembers nothing between"
@@ -799,7 +808,7 @@ exercise(
         ),
         "forgets-the-first": _generate_text.replace(feed=lambda ids, n: ids[n:] or ids).wrong(
             "After the first iteration the model sees what it wrote, but no longer the prompt. It remembers nothing"
-            " between two  calls, so pass it the whole text each time."
+            " between two calls, so pass it the whole text each time."
         ),
         "never-feeds-back": _generate_text.replace(feed=lambda ids, n: ids[:n]).wrong(
             "The model reads only the prompt in each iteration, so it predicts the same token again and again. Append"
@@ -814,22 +823,23 @@ exercise(
             "You allow 28 new tokens whatever max_len is. 28 is only the default: use the argument."
         ),
         "one-token": _generate_text.replace(rounds=lambda max_len, n: 1).wrong(
-            "You add one token. Repeat the loop until the model predicts the stop or max_len tokens are new."
+            "You add only one token. Repeat the loop until the model predicts the stop token or max_len new tokens have"
+            " been added."
         ),
         "one-too-few": _generate_text.replace(rounds=lambda max_len, n: max_len - 1).wrong(
-            "If the model never predicts the stop, you add one token less than max_len. Count the iterations: each adds"
-            " one token."
+            "If the model never predicts the stop token, you add max_len - 1 tokens instead of max_len tokens. Count"
+            " the iterations: each iteration adds one token."
         ),
         "one-too-many": _generate_text.replace(rounds=lambda max_len, n: max_len + 1).wrong(
-            "If the model never predicts the stop, you add one token more than max_len. Count the iterations: each adds"
-            " one token."
+            "If the model never predicts the stop token, you add max_len + 1 tokens instead of max_len tokens. Count"
+            " the iterations: each iteration adds one token."
         ),
     },
     hints=Hints(
         "It is the loop of lesson 01 with a way to stop: read the logits at the last position, append the best token,"
         " repeat.",
-        'encode gives the ids, with return_tensors="pt" as a batch of one text. Look at the best token before you'
-        " append it: if it is 0, leave the loop.",
+        'encode returns the ids; with return_tensors="pt", it returns them as a batch of one text. Look at the best'
+        " token before you append it: if it is 0, leave the loop.",
         "In each of max_len iterations, take the argmax of the logits at the last position; leave the loop if it is 0,"
         " otherwise torch.cat it to the ids along dim 1. After the loop, decode the first row.",
     ),

@@ -158,7 +158,7 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
     except _BadCall as error:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
-        return Note("hint", f"The three hints have the numbers 1 to 3; there is no hint {grade!r}.")
+        return Note("hint", f"The three hints are numbered 1 to 3; there is no hint {grade!r}.")
     requested, grade = grade, grade or min(_hints_given.get(named.name, 0) + 1, 3)
     _hints_given[named.name] = grade
     handle = f'"{named.name}"' if named.kind == "value" else named.name
@@ -185,7 +185,7 @@ def solution(exercise: Any = None, **value: Any) -> Note:
             "This copy of the course contains no solutions. Ask the person who gave it to you;"
             f" hint({named.name}, 3) comes close.",
         )
-    return Note(f"{named.name}: one right answer of many", source, code=True)
+    return Note(f"{named.name}: one of many right answers", source, code=True)
 
 
 def _resolve_exercise(exercise: Any, value: dict) -> Exercise:

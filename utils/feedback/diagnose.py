@@ -110,8 +110,8 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         has_plain_result = not (exercise.view or exercise.parse_result)
         if report.misconception is None and has_plain_result and not _is_nearly_right(second):
             report.message = (
-                "Right for one set of numbers and wrong for another: is a result hard-coded instead of computed? "
-                + report.message
+                "Your result is right for one set of numbers and wrong for another set: is it hard-coded instead of"
+                " computed? " + report.message
             )
         return report
     broken = _broken_property(probe)
@@ -135,12 +135,12 @@ def _todo_message(probe: Probe) -> str | None:
         return None
     owner, _, method = unfinished[0].partition(".")
     if owner not in ("", name):
-        return f"it needs `{owner}`, which is not attempted yet."
+        return f"it needs `{owner}`, which has not been attempted yet."
     handle = f'"{name}"' if probe.exercise.kind == "value" else name
     if has_code_after_stub(probe.runner.inspect_code().source, unfinished[0]):
         line = f'raise NotImplementedError("{unfinished[0]}")'
         return f"`{line}` still ends the function before your code below it runs: delete this line."
-    start = f"`{method}` is not attempted yet." if method not in ("", "__init__") else "not attempted yet."
+    start = f"`{method}` has not been attempted yet." if method not in ("", "__init__") else "not attempted yet."
     return f"{start} `hint({handle})` gives a nudge."
 
 

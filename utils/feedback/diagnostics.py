@@ -307,8 +307,8 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
     if broken:
         return (
             f"{call_text(probe.exercise, trial.case)}: the numbers are right, but the gradient for"
-            f" {name_list_text(broken)} contains nan or inf. An operation such as 0 / 0 spoils the gradient, even if"
-            " later steps repair the result."
+            f" {name_list_text(broken)} contains nan or inf. An operation such as 0 / 0 makes the gradient nan, even if"
+            " a later step replaces the nan in the result."
         )
     lost = [n for n in trial.yours.detached if n not in trial.expected.level]
     if not lost:

@@ -22,7 +22,7 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the wrong trial to report: the page's example if it is wrong, otherwise the trial with the fewest numbers.
+    """Return the failing trial to report: the page's example, or else the failing trial with the fewest numbers.
 
     A trial with nan in its result is reported only if every wrong trial has nan.
     """

@@ -184,9 +184,9 @@ def dtype_name(tensor: Tensor) -> str:
 def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
     """Explain why the dtype matters, in a sentence after a space; "" if there is nothing to explain."""
     if expected.dtype == torch.bool:
-        return " `masked_fill` and `~` need True and False."
+        return " `masked_fill` and `~` need a boolean tensor."
     if expected.is_floating_point() and yours.is_floating_point():
-        return " Keep the dtype of the input: a layer that changes it does not fit its neighbours."
+        return " Keep the dtype of the input; otherwise, the next layer gets numbers of the wrong dtype."
     return ""
 
 

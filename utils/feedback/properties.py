@@ -41,8 +41,8 @@ def rows_sum_to_one(part: int | None = None) -> Property:
                 columns = " The columns sum to one: you normalised along the wrong axis." if by_column else ""
                 row = worst % weights.shape[-2] if weights.dim() > 1 else worst
                 return (
-                    f"Row {row} of the weights sums to {sums[worst]:.4f}, but every row should sum to one: each"
-                    f" position distributes exactly one unit of attention.{columns}"
+                    f"Row {row} of the weights sums to {sums[worst]:.4f}, but every row should sum to one: a row holds"
+                    f" the attention weights of one position.{columns}"
                 )
         return None
 
@@ -88,8 +88,8 @@ def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None
     rows = (before - after).abs().transpose(axis, 0).flatten(1).amax(1)
     first = int((rows > 1e-5).nonzero()[0])
     return (
-        f"The future changes the past: when the last of {size} tokens changed, the result of position {first} changed"
-        " too. When a model generates text, later tokens do not exist yet."
+        f"Later positions change the results of earlier positions: when the last of {size} tokens changed, the result"
+        f" of position {first} changed too. When a model generates text, later tokens do not exist yet."
     )
 
 
@@ -102,8 +102,9 @@ def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) ->
     if not (comparable[0] & comparable[1] & leaks).any():
         return None
     return (
-        f"With inputs {factor:,.0f} times as large, the future changes the past. A masked score must be lower than"
-        " every score that can occur, so use minus infinity: a number such as -100 or -1e9 is not low enough."
+        f"With inputs {factor:,.0f} times as large, later positions change the results of earlier positions. A masked"
+        " score must be lower than every score that can occur, so use minus infinity: a number such as -100 or -1e9 is"
+        " not low enough."
     )
 
 
@@ -205,9 +206,10 @@ def remembers_nothing(probe: Probe) -> str | None:
             continue
         if not torch.allclose(_first_tensor(fresh.value), _first_tensor(used.value), atol=1e-5):
             return (
-                "After an earlier call, your object returns another result than a new object with the same parameters"
-                " and the same input: it keeps something from the first call or from `__init__`. Training changes the"
-                " parameters after every call, so compute from them in each call."
+                "After an earlier call, your object returns a different result from a new object with the same"
+                " parameters and the same input: it keeps a value from the first call or from `__init__`. Training"
+                " changes the parameters after every call, so compute the result from the current parameters in each"
+                " call."
             )
     return None
 

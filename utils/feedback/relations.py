@@ -87,7 +87,7 @@ def _symmetric(pairs: Pairs) -> str:
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
     if any(all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
-        return "It is the expected table together with its transpose, which makes it symmetric."
+        return "It is the sum or the mean of the expected table and its transpose, so it is symmetric."
     return ""
 
 
@@ -99,7 +99,7 @@ def _factor(pairs: Pairs) -> str:
         return ""
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
-        return "The numbers are all but right: something small is added on the way, or rounded."
+        return "The numbers are almost right: something small is added during the computation, or numbers are rounded."
     if constant and abs(found[0] + 1) < 1e-3:
         return "All numbers have the wrong sign."
     named = _power_of_a_size(found, pairs)
@@ -110,7 +110,7 @@ def _factor(pairs: Pairs) -> str:
     if alone and not named:
         return ""  # one number is always some multiple of another
     shown = ", ".join(f"{f:.4g}" for f in found)
-    return f"In each case all numbers are off by one factor: {named or shown}."
+    return f"In each case, your numbers are the expected numbers times one factor: {named or shown}."
 
 
 _POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", -2.0: "1/{}²"}
@@ -154,9 +154,9 @@ def _offset(pairs: Pairs) -> str:
 def _argument(pairs: Pairs) -> str:
     """Detect an argument that was returned unchanged, added, left out or multiplied."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
-        ("It is `{}`, as it was given.", lambda e, a: a.expand_as(e)),
+        ("It is the argument `{}`, unchanged.", lambda e, a: a.expand_as(e)),
         ("It is the expected result with `{}` added to it.", lambda e, a: e + a),
-        ("It is the expected result without `{}`, which belongs to it.", lambda e, a: e - a),
+        ("It is the expected result without `{}`, which should be added.", lambda e, a: e - a),
         ("It is the expected result times `{}`.", lambda e, a: e * a),
     )
     for words, made in forms:
@@ -178,29 +178,29 @@ def _argument_form_matches(p: ResultPair, made: Callable[[Tensor, Tensor], Tenso
 
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "the softmax along the last axis": lambda t: t.softmax(-1),
-    "the softmax along the last but one axis": lambda t: t.softmax(-2),
+    "the softmax along the second-to-last axis": lambda t: t.softmax(-2),
     "exp": torch.exp,
     "the logarithm": torch.log,
     "the square": torch.square,
-    "the root": torch.sqrt,
+    "the square root": torch.sqrt,
     "the reciprocal": torch.reciprocal,
     "the absolute value": torch.abs,
     "relu": torch.relu,
-    "1 minus the number": lambda t: 1 - t,
+    "1 minus each number": lambda t: 1 - t,
 }
 
 
 def _function(pairs: Pairs) -> str:
     """Detect a function that was applied once too often to the expected result, or is missing."""
     for name, f in _FUNCTIONS.items():
-        if "last but one" in name and any(p.expected.dim() < 2 for p in pairs):
+        if "second-to-last" in name and any(p.expected.dim() < 2 for p in pairs):
             continue
         if any(p.expected.dim() == 0 for p in pairs):
             continue
         if all(p.is_equal(p.yours, f(p.expected)) for p in pairs):
-            return f"It is {name} of what is expected: a step too many."
+            return f"It is {name} of the expected result: there is one step too many."
         if all(p.is_equal(f(p.yours), p.expected) for p in pairs):
-            return f"What is expected is {name} of this: a step is missing."
+            return f"The expected result is {name} of your result: a step is missing."
     return ""
 
 
@@ -209,19 +209,31 @@ def _function(pairs: Pairs) -> str:
 
 def _factor_by_row(pairs: Pairs) -> str:
     return _by_line(
-        pairs, -1, lambda y, e: y / e, lambda e, f: e * f, "{} is the expected one times a number of its own"
+        pairs,
+        -1,
+        lambda y, e: y / e,
+        lambda e, f: e * f,
+        "{} is the expected row times one number, which differs from row to row",
     )
 
 
 def _factor_by_column(pairs: Pairs) -> str:
     return _by_line(
-        pairs, -2, lambda y, e: y / e, lambda e, f: e * f, "{} is the expected one times a number of its own"
+        pairs,
+        -2,
+        lambda y, e: y / e,
+        lambda e, f: e * f,
+        "{} is the expected column times one number, which differs from column to column",
     )
 
 
 def _offset_by_row(pairs: Pairs) -> str:
     return _by_line(
-        pairs, -1, lambda y, e: y - e, lambda e, o: e + o, "{} is the expected one plus a number of its own"
+        pairs,
+        -1,
+        lambda y, e: y - e,
+        lambda e, o: e + o,
+        "{} is the expected row plus one number, which differs from row to row",
     )
 
 
@@ -264,7 +276,7 @@ def _moved(pairs: Pairs) -> str:
         for steps in (1, -1):
             if all(p.is_equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
                 where = "after" if steps == 1 else "before"
-                return f"The {what} are right, but one place {where} their own{along}."
+                return f"The {what} are right, but one position {where} their correct position{along}."
         if all(p.is_equal(p.yours, p.expected.flip(axis)) for p in pairs):
             return f"The {what} are right, but in reverse order{along}."
     return ""
@@ -275,8 +287,10 @@ def _rearranged(pairs: Pairs) -> str:
         if p.expected.numel() < 4 or not p.is_equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
             return ""
     if any(p.expected.dim() == 1 for p in pairs):
-        return "All the right numbers are there, in another order."
-    return "All the right numbers are there, in other places: look at the order of the axes before each reshape."
+        return "All numbers are correct, but they are in a different order."
+    return (
+        "All numbers are correct, but they are in the wrong places: look at the order of the axes before each reshape."
+    )
 
 
 def _constant(pairs: Pairs) -> str:
@@ -287,7 +301,7 @@ def _constant(pairs: Pairs) -> str:
         if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p, axis)) for p in pairs):
             name = pairs[0].axes[axis] if pairs[0].axes else ""
             what = f"along `{name}`" if name.isidentifier() else f"along axis {pairs[0].expected.dim() + axis}"
-            return f"In it all are the same {what}."
+            return f"Its numbers are all the same {what}."
     return ""
 
 
@@ -302,7 +316,7 @@ def _everywhere(pairs: Pairs) -> str:
 
 def _opposite(pairs: Pairs) -> str:
     inverted = all(bool((p.yours != p.expected).all()) for p in pairs)
-    return "Every True is a False in what is expected, and the other way round." if inverted else ""
+    return "It is inverted: each True should be False, and each False should be True." if inverted else ""
 
 
 Finder = Callable[[Pairs], str]

@@ -244,7 +244,7 @@ def observe_oracle(exercise: Exercise, case: Case) -> Observation:
 
 
 def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
-    """Return the cases of a seed.
+    """Return the test cases that the exercise samples with a seed.
 
     If they have the same content as in the last check, return the objects of the last check, because the results of the
     oracle and the misconceptions on these objects are cached.

@@ -15,7 +15,7 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
             return name, words
     shared = [_common_prefix_length(a, b) for a, b in pairs]
     if all(shared):
-        return "prefix", f"The first {shared[0]} of {len(pairs[0][1])} items are right, and the next is not."
+        return "prefix", f"The first {shared[0]} of {len(pairs[0][1])} items are right, and the next item is not."
     return None
 
 
@@ -30,11 +30,11 @@ def _is_reordered(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 _RELATIONS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("empty", "It is empty.", lambda a, b: len(a) == 0),
-    ("reversed", "It is what is expected in reverse order.", lambda a, b: a == b[::-1]),
-    ("beginning", "It is the beginning of what is expected: it ends too soon.", lambda a, b: a == b[: len(a)]),
-    ("end", "It is the end of what is expected: the beginning is missing.", lambda a, b: a == b[-len(a) :]),
-    ("within", "It is what is expected without its first and its last item.", lambda a, b: a == b[1:-1]),
+    ("reversed", "It is the expected result in reverse order.", lambda a, b: a == b[::-1]),
+    ("beginning", "It is only the beginning of the expected result.", lambda a, b: a == b[: len(a)]),
+    ("end", "It is only the end of the expected result.", lambda a, b: a == b[-len(a) :]),
+    ("within", "It is the expected result without its first and its last item.", lambda a, b: a == b[1:-1]),
     ("too_long", "It begins as expected, and goes on where it should end.", lambda a, b: a[: len(b)] == b),
-    ("late", "It ends as expected, but has something else before that.", lambda a, b: a[-len(b) :] == b),
-    ("reordered", "It holds what is expected in another order.", _is_reordered),
+    ("late", "It ends as expected, but has additional items at the beginning.", lambda a, b: a[-len(b) :] == b),
+    ("reordered", "It holds the expected items in a different order.", _is_reordered),
 )  # fmt: skip

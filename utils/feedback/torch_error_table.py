@@ -21,16 +21,16 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r'only implemented on integer and Boolean|"bitwise_\w+" not implemented for',
-        "`~`, `&` and `|` work on True and False, but this tensor holds floating-point numbers. A comparison such as"
-        " `mask == 0` gives a tensor of True and False.",
+        "`~`, `&` and `|` work on boolean tensors, but this tensor holds floating-point numbers. A comparison such as"
+        " `mask == 0` gives a boolean tensor.",
     ),
     ErrorExplanation(
         r"only supports boolean masks|condition to be a boolean tensor",
-        "the mask must hold True and False (dtype bool). A comparison such as `mask == 0` gives a mask of this dtype.",
+        "the mask must be a boolean tensor (dtype bool). A comparison such as `mask == 0` gives a mask of this dtype.",
     ),
     ErrorExplanation(
         r"used as indices must be long",
-        "an index must hold integers, or be a mask of True and False. A comparison such as `mask == 0` gives a mask.",
+        "an index must be an integer tensor or a boolean mask. A comparison such as `mask == 0` gives a boolean mask.",
     ),
     ErrorExplanation(
         r"shape of the mask \[(.*?)\] at index \d+ does not match the shape of the indexed tensor \[(.*?)\]",
@@ -44,8 +44,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"could not infer output dtype|\" not implemented for '(?:Long|Int|Bool|Byte)'",
-        "this operation needs floating-point numbers, but the tensor holds integers, or True and False. `.float()`"
-        " converts them.",
+        "this operation needs floating-point numbers, but the tensor holds integers or booleans. `.float()` converts"
+        " them.",
     ),
     ErrorExplanation(
         r"tuple of ints, ?but (?:got|found element of type) float|'float' object cannot be interpreted as an integer"
@@ -65,7 +65,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"one_hot is only applicable to index",
-        "one_hot needs integers (dtype long), such as argmax returns; max returns the values themselves.",
+        "one_hot needs integers (dtype long), like the indices that argmax returns; max returns the values themselves.",
     ),
     ErrorExplanation(
         r"Only Tensors of floating point",
@@ -93,7 +93,8 @@ ERROR_EXPLANATIONS = (
         "targets must be class indices: a vector of integers (dtype long), one for each row of scores.",
     ),
     ErrorExplanation(
-        r"Target (-?\d+) is out of bounds", r"target \1 has no column in the scores, whose columns are counted from 0."
+        r"Target (-?\d+) is out of bounds",
+        r"target \1 is out of range: the scores have no column with this index (columns are counted from 0).",
     ),
     ErrorExplanation(
         r"same dtype|expected scalar type", "two tensors have different dtypes; convert them to the same dtype first."
@@ -158,12 +159,13 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"Sizes of tensors must match except in dimension (\d+). Expected size (\d+) but got size (\d+)",
-        r"tensors that are concatenated along axis \1 must have equal sizes on all other axes, but got \2 and \3.",
+        r"tensors that are concatenated along axis \1 must have equal sizes on all other axes, but got the sizes \2 and"
+        r" \3.",
     ),
     ErrorExplanation(
         r"Tensors must have same number of dimensions: got (\d+) and (\d+)",
-        r"concatenated tensors need the same number of axes, but got \1 and \2. `keepdim=True` keeps an axis, and None"
-        r" in an index adds one.",
+        r"concatenated tensors need the same number of axes, but these tensors have \1 and \2 axes. `keepdim=True`"
+        r" keeps an axis, and None in an index adds one.",
     ),
     ErrorExplanation(
         r"(stack|cat|concat)\(\): argument 'tensors' .*must be tuple of Tensors",
@@ -183,13 +185,13 @@ ERROR_EXPLANATIONS = (
     ErrorExplanation(r"inconsistent tensor size", "torch.dot needs two vectors of the same length."),
     ErrorExplanation(
         r"linalg.cross: inputs dimension -?\d+ must have length 3. Got (\d+)",
-        r"a cross product exists only for vectors of 3 numbers, but these have \1.",
+        r"a cross product exists only for vectors of 3 numbers, not for vectors of \1 numbers.",
     ),
     # --- indices and axes
     ErrorExplanation(r"Dimension out of range .*got (-?\d+)", r"there is no axis \1: the tensor has fewer axes."),
     ErrorExplanation(
         r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)",
-        r"there is no index \1 on axis \2, which has size \3 and is counted from 0.",
+        r"there is no index \1 on axis \2, which has size \3; indices are counted from 0.",
     ),
     ErrorExplanation(
         r"too many indices for tensor of dimension (\d+)", r"the index has more entries than the tensor has axes (\1)."
@@ -208,8 +210,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"values to unpack \(expected (?:at least )?(\d+)",
-        r"your code unpacks \1 values, but got more or fewer. A shape has one value for each axis, and a function call"
-        r" has as many as the function returns.",
+        r"your code expects \1 values to unpack, but got more or fewer. A shape contains one value for each axis, and a"
+        r" function call gives as many values as the function returns.",
     ),
     ErrorExplanation(
         r"tuple indices must be integers or slices, not tuple",
@@ -236,8 +238,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"only one element tensors can be converted|elements cannot be converted to Scalar",
-        "one number is needed here, but got a tensor with several. Functions of `math` take one number, torch's own"
-        " functions take tensors, and torch.stack makes one tensor of several.",
+        "one number is needed here, but got a tensor with several numbers. Functions of `math` take one number, torch's"
+        " own functions take tensors, and torch.stack combines several tensors into one tensor.",
     ),
     ErrorExplanation(
         r"only integer tensors of a single element",
@@ -253,7 +255,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"'(\w+)' object is not callable",
-        r"parentheses after a \1 call it like a function, but it is not one. Write an index with [] and a matrix"
+        r"parentheses after a \1 call it like a function, but it is not a function. Write an index with [] and a matrix"
         r" product with @.",
     ),
     ErrorExplanation(
@@ -281,7 +283,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"'(\w+)' object has no attribute '(\w+)'",
-        r"a \1 has no `\2`. Is the name spelt in the same way as where it was defined?",
+        r"a \1 has no `\2`. Is the name spelt as in its definition?",
     ),
     ErrorExplanation(r"name '(\w+)' is not defined", r"the name `\1` is not defined here."),
     ErrorExplanation(r"maximum recursion depth", "a function keeps calling itself and never ends."),
@@ -322,7 +324,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"is not on the expected device|on the same device|Torch not compiled with CUDA",
-        "your code uses a device that is not the device of the input. Create new tensors on the device of the input.",
+        "your code uses a different device from the input. Create new tensors on the device of the input.",
     ),
     ErrorExplanation(
         r"leaf Variable that requires grad is being used in an in-place",
@@ -345,6 +347,6 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"only for scalar outputs",
-        "backward needs a single number, but this tensor has several. Take their mean or sum first.",
+        "backward needs a single number, but this tensor has several numbers. Take their mean or sum first.",
     ),
 )

@@ -52,7 +52,7 @@ def _sizes_text(match: re.Match) -> str:
 
 
 def _misspelling_message(text: str) -> str:
-    """Suggest a similar name if torch, one of its modules or a tensor lacks the name in an error.
+    """Suggest a similar name if an error says that torch, a module of torch or a tensor lacks an attribute.
 
     Returns "" if no name is similar.
     """
