@@ -8,13 +8,13 @@ import torch
 
 from utils.explore.model_parameters import pack_tables, require_parameters
 from utils.models import abc_sorter as sorting
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 EXPECTED = "lesson 09's Sorter around a DeepQKVAttention"
 NORMS = ("norm1", "norm2", "final_norm")
 
 
-def sorter(model: Any, letters: str = "cab") -> Any:
+def sorter(model: Any, letters: str = "cab") -> Widget:
     """Show how the model sorts three letters step by step: the probabilities, and the attention weights of each head.
 
     Each head can be switched off. The page computes everything from the model's parameters. The static version is

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from utils.feedback import progress
+from utils.show.widget import Widget
 
 
-def handle_answer_event(widget: Any, message: Any) -> None:
+def handle_answer_event(widget: Widget, message: Any) -> None:
     """Record a first answer, `{"event": "answered", "right", "sure", "said"}`, and ignore all other messages."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return

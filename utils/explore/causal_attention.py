@@ -7,10 +7,10 @@ from typing import Any
 
 from utils.show.arguments import parse_integer
 from utils.show.causal_attention import parse_scores
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 
-def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool = False) -> Any:
+def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool = False) -> Widget:
     """Show the weights of one position, with a slider for the position and a switch for the mask.
 
     The static version is `show.causal(scores, tokens, position)`.
@@ -23,6 +23,9 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
 
     Returns:
         A widget whose `state` has `position` and `mask`.
+
+    Raises:
+        ValueError: `scores` is not such a table, or the number of tokens or the position does not fit.
     """
     values, names = parse_scores(scores, tokens)
     parse_integer(position, "position", 0, len(names) - 1)

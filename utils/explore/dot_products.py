@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 
-def dot_product() -> Any:
+def dot_product() -> Widget:
     """Show the dot product, the cosine and the angle of two arrows, which learners drag or set with sliders.
 
     The static version is `show.vectors({"a": …, "b": …}, angle=("a", "b"))`.

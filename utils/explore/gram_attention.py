@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 START = {"longest": 2, "widest": 120}
 STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
 
 
-def volume() -> Any:
+def volume() -> Widget:
     """Show the volume, the score and the dot product for a key, and a query and a reference of length 1.
 
     Sliders move the vectors. To rotate the view, drag the picture or use the two view sliders. The static version is

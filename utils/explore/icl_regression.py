@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 D, L, N = 5, 40, 4000
 LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w runs from 0.04 to 0.6
 HIGHEST = 11.0  # The largest value of μ on the slider.
 
 
-def regression() -> Any:
+def regression() -> Widget:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
     For a given w, the error is a parabola in μ. The page has the coefficients of this parabola for every w on the

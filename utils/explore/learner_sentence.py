@@ -12,8 +12,9 @@ from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, find_source
 from utils.gpt2.tokenizer import backend_tokenizer
 from utils.lessons.files import write_atomically
+from utils.show.text_format import count_text
 from utils.show.tokenization import decode_token, quote_token
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 FEWEST, MOST = 2, 16  # the numbers of tokens that the pictures of lessons 02 to 05 can show
 
@@ -23,7 +24,7 @@ def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> st
     return _read_sentence() or default
 
 
-def sentence() -> Any:
+def sentence() -> Widget:
     """Show a text box for the learner's sentence and save it on this machine; `my_sentence` returns it.
 
     The sentence is saved next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
@@ -35,7 +36,7 @@ def sentence() -> Any:
     return make_widget(__file__, words, {}, {"text": _read_sentence(), "told": ""}, on_message=_handle_message)
 
 
-def _handle_message(widget: Any, message: Mapping[str, Any]) -> None:
+def _handle_message(widget: Widget, message: Mapping[str, Any]) -> None:
     widget.send({"text": message["text"], "told": save_sentence(message["text"])})
 
 
@@ -51,8 +52,8 @@ def save_sentence(text: str) -> str:
             return "No sentence is kept, so the lessons show only their own."
         ids = backend_tokenizer().encode(text).ids
         if not FEWEST <= len(ids) <= MOST:
-            count = f"{len(ids)} token{'' if len(ids) == 1 else 's'}"
-            return f"Not kept: your sentence has {count}, and the pictures need {FEWEST} to {MOST}. Try another length."
+            need = f"and the pictures need {FEWEST} to {MOST}. Try another length."
+            return f"Not kept: your sentence has {count_text(len(ids), 'token')}, {need}"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
     except OSError as problem:
@@ -81,9 +82,8 @@ def _describe_unknown_tokens(ids: list[int]) -> str:
             known = set(checkpoint.read_trained_ids().tolist())
     except WeightsError:  # Only the small GPT-2 has a list of the tokens that it was trained on.
         return ""
-    unknown = [
-        quote_token(decode_token(backend_tokenizer(), number)) for number in dict.fromkeys(ids) if number not in known
-    ]
+    decode = lambda number: quote_token(decode_token(backend_tokenizer(), number))
+    unknown = [decode(number) for number in dict.fromkeys(ids) if number not in known]
     if not unknown:
         return ""
     examples = ", ".join(unknown[:4]) + (" and others" if len(unknown) > 4 else "")

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 NAMED = 1000  # The page receives the names of this many likeliest tokens.
 CHIPS = 60  # The page shows this many tokens from the end of a text.
@@ -24,7 +26,7 @@ def next_token(
     tokenizer: Any,
     prompt: str = "When Mary and John went to the store, John gave a drink to",
     seed: int = 0,
-) -> Any:
+) -> Widget:
     """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
     The page has all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel for new
@@ -49,14 +51,12 @@ def next_token(
     reader = _NextTokenService(model, tokenizer)
     first = reader.answer({"text": prompt})
     vocab = first["vocab"]
-    words = (
-        "Explorer: the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples"
-        " one."
-    )
+    words = "Explorer: the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that"
+    words += " samples one."
     start = {"prompt": prompt, "first": first, "ks": [*(k for k in KS if k < vocab), vocab], "seed": seed % 2**32}
     state = {"prompt": prompt, "temperature": 1.0, "k": vocab, "draws": 0, "base": None, "now": None, "told": None}
 
-    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
+    def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
         except Exception as problem:  # A learner's model may raise anything; the page waits for an answer.
@@ -98,12 +98,14 @@ class _NextTokenService:
 
     def _ids(self, text: str) -> list[int]:
         ids = encode(self.tokenizer, text)
-        first = getattr(self.tokenizer, "bos_token_id", None)
-        if not ids and first is None:
-            raise ValueError("An empty text has no token to continue from: write at least one word.")
-        return ids or [first]
+        first: int | None = getattr(self.tokenizer, "bos_token_id", None)
+        if ids:
+            return ids
+        if first is not None:
+            return [first]
+        raise ValueError("An empty text has no token to continue from: write at least one word.")
 
-    def _logits(self, ids: Sequence[int]) -> torch.Tensor:
+    def _logits(self, ids: Sequence[int]) -> Float[Tensor, "vocab"]:
         if self.longest and len(ids) > self.longest:
             raise ValueError(f"The text has {len(ids):,} tokens, but this model reads at most {self.longest:,}.")
         training = getattr(self.model, "training", False)
@@ -122,7 +124,7 @@ class _NextTokenService:
         return row
 
 
-def _rank_tokens(logits: torch.Tensor) -> torch.Tensor:
+def _rank_tokens(logits: Float[Tensor, "vocab"]) -> Int[Tensor, "vocab"]:
     """Return the ids sorted by descending logit; ties are sorted by ascending id."""
     return torch.argsort(logits, descending=True, stable=True)
 
@@ -141,13 +143,8 @@ def pack_descending(values: np.ndarray) -> bytes:
     for step, group in itertools.groupby(np.diff(ordered, prepend=2**31).tolist()):
         count = len(list(group))
         for number in [0, count] if step == 0 else [-step] * count:
-            packed += _seven_bits(number)
+            while number > 127:
+                packed.append(128 | number & 127)
+                number >>= 7
+            packed.append(number)
     return bytes(packed)
-
-
-def _seven_bits(number: int) -> bytes:
-    packed = bytearray()
-    while number > 127:
-        packed.append(128 | number & 127)
-        number >>= 7
-    return bytes([*packed, number])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers with mean 0 and a variance of about 0.8
 
 
-def layer_norm() -> Any:
+def layer_norm() -> Widget:
     """Show a vector of eight numbers before and after layer norm, with sliders for its shift, its scale and eps.
 
     The static version is `show.bars({"before": x, "after": LayerNorm(8)(x)}, labels, same_scale=True)`.

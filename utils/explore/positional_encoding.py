@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from utils.show.widget import Widget, make_widget
 
-from utils.show.widget import make_widget
-
-START = {
-    "positions": 64,
-    "bases": [2, 10, 100, 1000, 10000, 100000],
-    "widths": [2, 4, 8, 16, 64, 256, 512],
-}
+START = {"positions": 64, "bases": [2, 10, 100, 1000, 10000, 100000], "widths": [2, 4, 8, 16, 64, 256, 512]}
 
 
-def positions() -> Any:
+def positions() -> Widget:
     """Show the dot product of position 0's encoding with each encoding, with sliders for base and width.
 
     The static version is `show.lines(distances, {"dot product": …})`.

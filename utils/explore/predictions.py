@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from utils.explore.answer_events import handle_answer_event
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
 SURE = "fairly sure"  # the initial choice
 
 
-def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Any:
+def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Widget:
     """Ask for a guess, and show the answer and its explanation only after the guess.
 
     Enter or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong type, such
@@ -27,6 +27,9 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
 
     Returns:
         A widget whose `state` has `guess`, `sure` and `done`: "", "guessed" or "shown".
+
+    Raises:
+        ValueError: an argument has the wrong type, or the question is blank.
     """
     parse_text("question", question)
     parse_text("explain", explain, empty=True)
@@ -46,7 +49,7 @@ def _answer_kind(answer: Any) -> str:
     """Return the kind of an answer, a key of `WANTED`."""
     if isinstance(answer, bool):
         return "bool"
-    if isinstance(answer, (int, float)) and not math.isnan(answer):
+    if _is_number(answer):
         return "number"
     if isinstance(answer, str) and answer.strip():
         return "word"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 MOST = 8  # The labels of more tokens would not fit into the pictures.
 EXAMPLE = {  # the example of lesson 03, with matrices rounded to four decimals
@@ -35,7 +35,7 @@ def query(
     W_query: Any = None,
     W_key: Any = None,
     W_value: Any = None,
-) -> Any:
+) -> Widget:
     """Show one query, which learners drag, with its scores, weights and mix of values.
 
     Without arguments, it shows the example of lesson 03. The static version is

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from utils.explore.answer_events import handle_answer_event
 from utils.explore.predictions import SURE
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 
-def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
+def quiz(question: str, choices: Mapping[str, str], answer: str) -> Widget:
     """Ask a question with choices. The explanation of a choice appears when the learner chooses it.
 
     Learners may try any number of choices. The first choice counts: it is recorded for `progress()`, together with
@@ -23,6 +22,9 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
 
     Returns:
         A widget whose `state` has `chosen`, the learner's choices in order, and `sure`.
+
+    Raises:
+        ValueError: there are not 2 to 8 choices with texts, or `answer` is not one of them.
     """
     parse_text("question", question)
     if not isinstance(choices, Mapping) or not 2 <= len(choices) <= 8:
@@ -32,13 +34,8 @@ def quiz(question: str, choices: Mapping[str, str], answer: str) -> Any:
         parse_text(f"the explanation of {choice!r}", explanation)
     if answer not in choices:
         raise ValueError(f"the answer {answer!r} is not among the choices: {', '.join(map(repr, choices))}.")
-    start = {
-        "question": question,
-        "choices": [
-            {"choice": choice, "explanation": explanation, "right": choice == answer}
-            for choice, explanation in choices.items()
-        ],
-    }
+    explained = [{"choice": each, "explanation": text, "right": each == answer} for each, text in choices.items()]
+    start = {"question": question, "choices": explained}
     lettered = " ".join(f"{letter}) {choice}" for letter, choice in zip("ABCDEFGH", choices))
     words = f"Quiz. {question} {lettered.rstrip('.')}. Choose an answer in JupyterLab; every choice is explained."
     return make_widget(__file__, words, start, {"chosen": [], "sure": SURE}, on_message=handle_answer_event)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from utils.show.arguments import parse_integer
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 WIDTHS = [2**k for k in range(11)]
 
 
-def scaling(seq: int = 6, seed: int = 29) -> Any:
+def scaling(seq: int = 6, seed: int = 29) -> Widget:
     """Show the softmax of one row of random scores, with a slider for d_k and a switch for the division by √d_k.
 
     The query and the `seq` keys have standard normal entries. For a smaller d_k, only their first d_k entries are used,
@@ -21,6 +21,9 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
 
     Returns:
         A widget whose `state` has `d_k`, `divide` and `draw`, the number of times that "New sample" was pressed.
+
+    Raises:
+        ValueError: `seq` is not from 2 to 16, or `seed` is out of range.
     """
     parse_integer(seq, "seq", 2, 16)
     parse_integer(seed, "seed", 0, 2**31 - 1)
@@ -29,8 +32,8 @@ def scaling(seq: int = 6, seed: int = 29) -> Any:
     return make_widget(__file__, words, start, {"d_k": 128, "divide": False, "draw": 0})
 
 
-def sample_scores(seq: int, seed: int) -> torch.Tensor:
-    """Return the dot products [widths, seq] of a random query and random keys, cut to each width."""
+def sample_scores(seq: int, seed: int) -> Float[Tensor, "widths seq"]:
+    """Return the dot products of a random query and random keys, cut to each width."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randn(seq + 1, WIDTHS[-1], generator=generator, dtype=torch.float64)
     return torch.stack([rows[1:, :d_k] @ rows[0, :d_k] for d_k in WIDTHS])

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from utils.show.arguments import parse_names, parse_numbers
-from utils.show.widget import make_widget
+from utils.show.widget import Widget, make_widget
 
 
-def softmax(scores: Any, labels: Sequence[str]) -> Any:
+def softmax(scores: Any, labels: Sequence[str]) -> Widget:
     """Show a row of scores and its softmax, with a slider that multiplies the scores and a slider that shifts them.
 
     The static version is `show.bars({"scores": …, "weights": …}, labels)`.
@@ -20,6 +20,9 @@ def softmax(scores: Any, labels: Sequence[str]) -> Any:
 
     Returns:
         A widget whose `state` has `factor` and `shift`.
+
+    Raises:
+        ValueError: `scores` is not a row of at most 16 finite numbers, or the number of labels is wrong.
     """
     values = parse_numbers(scores, "scores", [1], "a row of numbers")
     names = parse_names(labels, len(values), "labels", "scores")

@@ -11,7 +11,7 @@ import numpy as np
 
 from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merges
 from utils.show.tokenization import chip_text, decode_token
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 LONGEST = 2000  # Only the tokens of this many characters are shown.
 # A tokenizer that has GPT-2's vocabulary but different rules may split these texts differently.
@@ -28,14 +28,20 @@ def encode(tokenizer: Any, text: str) -> list[int]:
     return [int(number) for number in getattr(encoding, "ids", encoding)]
 
 
-def require_tokenizer(tokenizer: Any) -> Any:
+def require_tokenizer(tokenizer: Any) -> None:
+    """Check that an object has `encode` and `decode`.
+
+    Raises:
+        ValueError: if one of them is missing.
+    """
     if not (hasattr(tokenizer, "encode") and hasattr(tokenizer, "decode")):
         got = type(tokenizer).__name__
         raise ValueError(f"tokenizer must have encode and decode, like the result of load_tokenizer(); got {got}.")
-    return tokenizer
 
 
-def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀.") -> Any:
+def tokens(
+    tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀."
+) -> Widget:
     """Show a text box and, while the learner types, the coloured tokens of the text with their ids and count.
 
     GPT-2's tokenizer runs in the page; every other tokenizer runs in the kernel. The static version is
@@ -47,6 +53,9 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
 
     Returns:
         A widget whose `state` has `text`.
+
+    Raises:
+        ValueError: `tokenizer` lacks `encode` or `decode`, or `text` is not a string.
     """
     require_tokenizer(tokenizer)
     parse_text("text", text, empty=True)
@@ -54,12 +63,11 @@ def tokens(tokenizer: Any, text: str = "Tokens are pieces of words: antidisestab
     if _is_gpt2s(tokenizer):
         return make_widget(__file__, words, {}, {"text": text}, packed_merges())
 
-    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
+    def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         widget.send(_describe_tokens(tokenizer, str(message["text"])))
 
-    return make_widget(
-        __file__, words, {"found": _describe_tokens(tokenizer, text)}, {"text": text}, on_message=answer_question
-    )
+    start = {"found": _describe_tokens(tokenizer, text)}
+    return make_widget(__file__, words, start, {"text": text}, on_message=answer_question)
 
 
 def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:

@@ -8,14 +8,14 @@ import torch
 
 from utils.explore.model_parameters import pack_tables, require_parameters
 from utils.models import toy_transformer as toy
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 28  # The model writes at most this many new characters.
 EXPECTED = "lesson 08's CogModel"
 SAMPLE = "attention upper"  # on this text, the page compares its logits with the model's
 
 
-def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Any:
+def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Widget:
     """Show a text box for a word and a command; the model's text appears below, each letter marked as right or wrong.
 
     The page computes the text from the model's parameters, like a `CogModel` with one head in each layer. The static

@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from utils.explore.tokenization import encode
 from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
-from utils.show.widget import make_widget, parse_text
+from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # The most tokens of a sentence: the table has one button per token and block.
 AT_ONCE = 5e9  # parameters × tokens × places: up to this number, the whole table takes about a second
 
 Result = dict[str, Any]
+
+
+def _decode(token_id: int) -> str:
+    return str(load_tokenizer().decode([token_id]))
 
 
 class _Pair:
@@ -32,23 +37,19 @@ class _Pair:
             raise ValueError(f"The sentence must have 2 to {MOST} tokens; it has {n}.")
         if torch.equal(self.clean, self.corrupted):
             raise ValueError("The two sentences are the same: replace a word in one of them.")
-        self.clean_log_probs, self.corrupted_log_probs = self._answers()
+        with torch.no_grad():
+            self.clean_log_probs, self.corrupted_log_probs = (
+                model(tokens)[0, -1].log_softmax(-1) for tokens in (self.clean, self.corrupted)
+            )
         self.right, self.wrong = int(self.clean_log_probs.argmax()), int(self.corrupted_log_probs.argmax())
         if self.right == self.wrong:
-            answer = load_tokenizer().decode([self.right])
-            raise ValueError(
-                f"The model continues both sentences with {answer!r}, so there is no difference to explain."
-            )
-
-    @torch.no_grad()
-    def _answers(self) -> list[Tensor]:
-        return [self.model(tokens)[0, -1].log_softmax(-1) for tokens in (self.clean, self.corrupted)]
+            answer = repr(_decode(self.right))
+            raise ValueError(f"The model continues both sentences with {answer}, so there is no difference to explain.")
 
     @property
     def tokens(self) -> list[str]:
-        decode = load_tokenizer().decode
         pairs = zip(self.clean[0].tolist(), self.corrupted[0].tolist())
-        return [decode([a]) if a == b else f"{decode([a])}/{decode([b]).strip()}" for a, b in pairs]
+        return [_decode(a) if a == b else f"{_decode(a)}/{_decode(b).strip()}" for a, b in pairs]
 
     def differs(self, layer: int, position: int) -> bool:
         """Tell whether the two residual streams can differ at this layer and position.
@@ -67,8 +68,8 @@ class _Pair:
             logits = self.patch(self.model, self.clean, self.corrupted, layer, position)
         return self.summarize_answer(logits[0, -1].log_softmax(-1))
 
-    def summarize_answer(self, logs: Tensor) -> Result:
-        """Summarise log probabilities [vocab].
+    def summarize_answer(self, logs: Float[Tensor, "vocab"]) -> Result:
+        """Summarise log probabilities.
 
         Returns:
             How far the answer has moved from the first text's answer (0) to the second text's answer (1), and the
@@ -81,12 +82,11 @@ class _Pair:
         right, wrong = probs[[self.right, self.wrong]].tolist()
         probs[[self.right, self.wrong]] = -1
         best = int(probs.argmax())
-        name = repr(load_tokenizer().decode([best]))
-        share = (clean - patched) / (clean - corrupted)
-        return {"moved": share, "right": right, "wrong": wrong, "other": name, "others": float(probs[best])}
+        share, other = (clean - patched) / (clean - corrupted), repr(_decode(best))
+        return {"moved": share, "right": right, "wrong": wrong, "other": other, "others": float(probs[best])}
 
 
-def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Any:
+def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Widget:
     """Show a table of buttons, one for each block and position, coloured by how far the answer moves.
 
     Pointing at a button shows the answer. For a small model, such as the small GPT-2, the whole table is computed in
@@ -105,7 +105,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click a place, and see the answer with the twin's vector there."
 
-    def answer_question(widget: Any, message: Mapping[str, Any]) -> None:
+    def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         sentences = [str(text).strip() for text in message["asked"]]
         for table in _results(model, patch, sentences):
             widget.send({"asked": message["asked"], "found": table})
@@ -143,12 +143,11 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
 
 
 def _rows(pair: _Pair) -> Iterator[Result]:
-    decode = load_tokenizer().decode
     result = {
         "tokens": [token.strip() for token in pair.tokens],
         "labels": [token_label(token, 14) for token in pair.tokens],
-        "right": repr(decode([pair.right])),
-        "wrong": repr(decode([pair.wrong])),
+        "right": repr(_decode(pair.right)),
+        "wrong": repr(_decode(pair.wrong)),
         "sentence": pair.summarize_answer(pair.clean_log_probs),
     }
     rows: list[list[Result]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ def load_calibration() -> Calibration:
 class WarmUp:
     """A few questions that the learner answers again. A terminal shows only the text of each question."""
 
-    def __init__(self, entries: list[Mapping[str, Any]]) -> None:
+    def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
         self.entries = entries
 
     def __repr__(self) -> str:
@@ -88,13 +88,10 @@ def question_widget(entry: Mapping[str, Any]) -> Any:
     from utils.show.widget import make_widget
 
     start = entry["start"]
-    module, empty = {
-        "predictions": (predictions, {"guess": "", "done": ""}),
-        "quizzes": (quizzes, {"chosen": []}),
-    }[entry["kind"]]
-    return make_widget(
-        module.__file__, start["question"], start, {**empty, "sure": "fairly sure"}, on_message=handle_answer_event
-    )
+    kinds = {"predictions": (predictions, {"guess": "", "done": ""}), "quizzes": (quizzes, {"chosen": []})}
+    module, empty = kinds[entry["kind"]]
+    state = {**empty, "sure": predictions.SURE}
+    return make_widget(module.__file__, start["question"], start, state, on_message=handle_answer_event)
 
 
 def load_warm_up() -> WarmUp:

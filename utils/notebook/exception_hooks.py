@@ -10,7 +10,9 @@ import ast
 import os
 import re
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from utils import lessons
 from utils.lessons import bound_names, strip_magics
@@ -18,11 +20,14 @@ from utils.lessons.names import read_globals
 from utils.lessons.stubs import unfinished_name
 from utils.show.html import card, inline_html
 
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
 
 class Notice:
     """A line of text, plain and as HTML."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         self.text = text
 
     def __repr__(self) -> str:
@@ -46,7 +51,7 @@ def register_exception_hook() -> None:
 _waiting: dict[str, str] = {}  # {name that an unfinished cell did not define: the exercise that the cell needs}
 
 
-def pending_exercise(error: BaseException, names: dict) -> str | None:
+def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | None:
     """Return the unfinished exercise that caused an exception ("" if it is unknown), or None for a real error.
 
     `names` are the variables of the notebook: a variable that is still `...` shows which value the cell needs.
@@ -63,10 +68,14 @@ def pending_exercise(error: BaseException, names: dict) -> str | None:
     return None
 
 
-def _handle(shell, kind, error, trace, tb_offset=None):
+def _handle(
+    shell: InteractiveShell, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
+) -> list[str]:
+    """Show a line for an expected error, and the usual traceback for any other; return the lines, as IPython asks."""
+    source = shell.user_ns["In"][-1]
     exercise = pending_exercise(error, shell.user_ns)
     if exercise is not None:
-        _waiting.update(dict.fromkeys(_defined_names(shell.user_ns["In"][-1]), exercise))
+        _waiting.update(dict.fromkeys(_defined_names(source), exercise))
         line = (
             f"This cell needs `{exercise}` from the exercise above."
             if exercise
@@ -74,12 +83,12 @@ def _handle(shell, kind, error, trace, tb_offset=None):
         )
     elif isinstance(error, NameError) and error.name in _waiting:
         exercise = _waiting[error.name]
-        _waiting.update(dict.fromkeys(_defined_names(shell.user_ns["In"][-1]), exercise))
+        _waiting.update(dict.fromkeys(_defined_names(source), exercise))
         line = (
             f"This cell needs `{error.name}`, and the cell above that defines it needs `{exercise}`. Complete"
             f" `{exercise}`, then run both cells again."
         )
-    elif isinstance(error, NameError) and is_defined_above(error.name, shell.user_ns["In"][-1]):
+    elif isinstance(error, NameError) and is_defined_above(error.name, source):
         line = (
             f"`{error.name}` does not exist yet: the cell above that defines it has not run since the kernel started."
             " Choose Run ▸ Run All Above Selected Cell in the menu, then run this cell again."
@@ -89,23 +98,19 @@ def _handle(shell, kind, error, trace, tb_offset=None):
     elif isinstance(error, KeyboardInterrupt):
         line = "You stopped this cell. Its work up to that point is kept."
     else:
-        return _show_traceback(shell, kind, error, trace, tb_offset)
-    from IPython.display import display
-
-    display(Notice(line))
+        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+        shell._showtraceback(kind, error, lines)
+        if words := _explain_error(error, source):
+            _show_notice(words)
+        return lines
+    _show_notice(line)
     return [line]
 
 
-def _show_traceback(shell, kind, error, trace, tb_offset) -> list[str]:
-    """Show the usual traceback and, if the cell should compute a value for a check, explain the error."""
-    lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
-    shell._showtraceback(kind, error, lines)
-    words = _explain_error(error, shell.user_ns["In"][-1])
-    if words:
-        from IPython.display import display
+def _show_notice(text: str) -> None:
+    from IPython.display import display
 
-        display(Notice(words))
-    return lines
+    display(Notice(text))
 
 
 def _explain_error(error: BaseException, source: str) -> str:
@@ -136,6 +141,6 @@ def is_defined_above(name: str | None, source: str) -> bool:
 def _defined_names(source: str) -> list[str]:
     """Return the names that a cell binds at its top level; a cell that is not valid Python binds none."""
     try:
-        return bound_names(ast.parse(strip_magics(source)))
+        return bound_names(ast.parse(strip_magics(source) or ""))
     except SyntaxError:
         return []
