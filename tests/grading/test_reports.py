@@ -468,20 +468,17 @@ def test_results_of_a_student_who_is_not_on_the_roster_are_left_out(graded, tmp_
 
 
 def test_nothing_is_written_without_results_or_a_roster_or_over_other_files(graded, tmp_path, snapshot):
-    def error_text(error):
+    def refusal(kind, run, *arguments):
+        with pytest.raises(kind) as error:
+            run(*arguments)
         return re.sub(r"\(\w+Error: .*\)", "(REASON)", str(error.value).replace(str(tmp_path), "TMP"))
 
-    with pytest.raises(ReportError) as error:
-        graded([])
-    assert error_text(error) == snapshot
-    with pytest.raises(ReportError) as error:
-        write_reports(tmp_path / "results", tmp_path / "elsewhere", tmp_path / "report")
-    assert error_text(error) == snapshot
+    assert refusal(ReportError, graded, []) == snapshot
+    folders = [tmp_path / name for name in ("results", "elsewhere", "report")]
+    assert refusal(ReportError, write_reports, *folders) == snapshot
     before = graded()
     (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ResultError) as error:
-        graded([])
-    assert error_text(error) == snapshot
+    assert refusal(ResultError, graded, []) == snapshot
     assert {n: c.decode() for n, c in read_tree(tmp_path / "report").items()} == before, "the old report stays"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")

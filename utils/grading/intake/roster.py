@@ -95,7 +95,7 @@ def read_roster(path: str | Path) -> list[Student]:
         RosterError: the file cannot be read, lacks these columns, or two students have the same id.
     """
     path = Path(path)
-    header, *rows = _rows(path)
+    (_, header), *rows = _rows(path)
     columns = _find_columns(header, path)
     students = []
     for number, row in rows:
@@ -139,13 +139,13 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
+def _find_columns(header: list[str], path: Path) -> dict[str, int]:
     """Return the index of each known column.
 
     Raises:
         RosterError: the columns for the id or for the name are missing.
     """
-    spelled = [re.sub(r"[\s._-]+", "", cell.casefold()) for cell in header[1]]
+    spelled = [re.sub(r"[\s._-]+", "", cell.casefold()) for cell in header]
     columns: dict[str, int] = {}
     for i, spelling in enumerate(spelled):
         if spelling in COLUMN:
@@ -154,7 +154,7 @@ def _find_columns(header: tuple[int, list[str]], path: Path) -> dict[str, int]:
         columns |= {"canvas": columns.pop("id")} if "id" in columns and "canvas" not in columns else {}
     named = "name" in columns or "last" in columns
     if not named or not columns.keys() & {"id", "email", "canvas", "sis", "login"}:
-        cells = ", ".join(repr(cell.strip()) for cell in header[1])
+        cells = ", ".join(repr(cell.strip()) for cell in header)
         raise RosterError(
             f"{path}: a roster needs the columns id and name (email, section and others are optional). Its first line"
             f" contains {cells}."

@@ -26,11 +26,8 @@ def render_page(template: str, title: str, script: str = "", **values: Any) -> s
     """
     source = (_FOLDER / script).read_text(encoding="utf-8") if script else ""
     script_hash = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template(template)
-        .render(title=title, script=Markup(source), script_hash=script_hash, **values)
-    )
+    page = _environment().get_template(template)
+    return page.render(title=title, script=Markup(source), script_hash=script_hash, **values)
 
 
 @functools.cache
@@ -43,7 +40,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals |= {
-        **vars(colours),
+        "colours": colours,
         "format_count": format_count,
         "format_percent": format_percent,
         "code_block": lambda text: Markup(html.code_block(text)),
