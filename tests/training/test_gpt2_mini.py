@@ -124,12 +124,10 @@ def test_the_format_is_what_loaders_expect() -> None:
     assert config["n_positions"] >= 128 and config["n_embd"] % 12 == 0 and config["tie_word_embeddings"] is True
     ids = tensors["wte.ids"]
     assert ids.dtype == torch.int32 and bool((ids[1:] > ids[:-1]).all()) and 0 <= ids[0] and ids[-1] == 50256
-    assert tensors["wte.rows"].shape == (len(ids), config["n_embd"]) and tensors["wte.other"].shape == (
-        config["n_embd"],
-    )
-    assert (
-        all(name.startswith(("transformer.", "wte.")) for name in tensors) and "transformer.wte.weight" not in tensors
-    )
+    assert tensors["wte.rows"].shape == (len(ids), config["n_embd"])
+    assert tensors["wte.other"].shape == (config["n_embd"])
+    assert all(name.startswith(("transformer.", "wte.")) for name in tensors)
+    assert "transformer.wte.weight" not in tensors
     floats = [tensor for name, tensor in tensors.items() if name != "wte.ids"]
     assert all(tensor.dtype == torch.float16 and bool(tensor.isfinite().all()) for tensor in floats)
 
@@ -264,9 +262,8 @@ def test_what_may_come_next_is_spread_over_places(model: GPT2LMHeadModel) -> Non
 def test_greedy_text_is_sensible(model: GPT2LMHeadModel) -> None:
     """The text ends its sentences, has no additional names, and does not repeat itself."""
     text = goes_on(model, HEADLINE, 24)
-    assert text.startswith(" Mary.") and {
-        word for word in NAMES if re.search(rf"\b{word}\b", text.split("<|endoftext|>")[0])
-    } <= {"Mary", "John"}
+    assert text.startswith(" Mary.")
+    assert {word for word in NAMES if re.search(rf"\b{word}\b", text.split("<|endoftext|>")[0])} <= {"Mary", "John"}
     for prompt in ("Mary went to the", "One day Tom", HEADLINE):
         words = goes_on(model, prompt, 30).split()
         assert len({tuple(words[i : i + 6]) for i in range(len(words) - 5)}) == len(words) - 5, (

@@ -6,13 +6,18 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from utils.lessons.files import replace_folder_atomically
 from utils.training.loop import History
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 CARDS = Path(__file__).resolve().parent / "cards"
 FILES = ("config.json", "model.safetensors", "README.md")  # the files of an asset
@@ -55,8 +60,13 @@ def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
         for name in kept:
             if (folder / name).exists():
                 shutil.copyfile(folder / name, stage / name)
-        for path in stage.iterdir():
-            path.chmod(0o644)  # safetensors creates files that only their owner may read
+
+
+def serialize_weights(tensors: Mapping[str, Float[Tensor, "..."] | Int[Tensor, "..."]]) -> bytes:
+    """Return the content of `model.safetensors`, with the tensors in the order of their names."""
+    from safetensors.torch import save
+
+    return save({name: tensors[name].contiguous() for name in sorted(tensors)}, metadata={"format": "pt"})
 
 
 @contextlib.contextmanager
@@ -74,7 +84,11 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Raise `PublishError` if a training was interrupted, because its weights do not match the recipe."""
+    """Require that a training was not interrupted, because its weights would not match the recipe.
+
+    Raises:
+        PublishError: the training was interrupted.
+    """
     if history.interrupted:
         raise PublishError(f"The training was interrupted after {history.done} of {steps} steps. Nothing was written.")
 
@@ -86,15 +100,12 @@ def write_card(folder: Path, name: str, device: str, **fields: object) -> None:
     training, because the results depend on it.
     """
     weights = (folder / "model.safetensors").read_bytes()
-    text = (
-        (CARDS / f"{name}.md")
-        .read_text(encoding="utf-8")
-        .format(
-            digest=hashlib.sha256(weights).hexdigest(),
-            megabytes=len(weights) / 1e6,
-            kilobytes=len(weights) / 1e3,
-            where=f"{device}, {torch.get_num_threads()} thread(s)" if device == "cpu" else device,
-            **fields,
-        )
+    template = (CARDS / f"{name}.md").read_text(encoding="utf-8")
+    text = template.format(
+        digest=hashlib.sha256(weights).hexdigest(),
+        megabytes=len(weights) / 1e6,
+        kilobytes=len(weights) / 1e3,
+        where=f"{device}, {torch.get_num_threads()} thread(s)" if device == "cpu" else device,
+        **fields,
     )
     (folder / "README.md").write_text(text, encoding="utf-8")

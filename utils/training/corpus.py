@@ -125,7 +125,7 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
     for _ in range(1000 * (n + 1)):
         if len(prompts) == n:
             return list(prompts.items())
-        (a, b), place, thing = writer.people(2), writer.choose(PLACES), writer.choose(OBJECTS)
+        (a, b), place, thing = writer.people(2), writer.choose(*PLACES), writer.choose(*OBJECTS)
         if is_held_out_pair(a, b) == is_held_out_pair(place, thing) == held_out:
             prompt, other = writer.gift_prompt(a, b, place, thing)
             prompts[prompt] = " " + other
@@ -141,7 +141,7 @@ class _TextSampler:
 
     # Random choices
 
-    def choose(self, options: Sequence[T]) -> T:
+    def choose(self, *options: T) -> T:
         return options[int(self._random() * len(options))]
 
     def random_integer(self, low: int, high: int) -> int:
@@ -180,13 +180,10 @@ class _TextSampler:
         """Return a prompt such as `When Mary and John went to the store, John gave a drink to`, and the receiver, who
         is not the giver."""
         giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
-        first = self.choose(("When", "When", "After", "While", "As", "Once"))
-        verb = self.choose(
-            ("were at", "were at", "played at", "sat at", "met at")
-            if first == "While"
-            else ("went to", "went to", "came to", "got to", "walked to", "were at")
-        )
-        gave = self.choose(("gave", "gave", "gave", "handed", "passed", "offered", "brought", "sold", "showed"))
+        first = self.choose("When", "When", "After", "While", "As", "Once")
+        moved = ("went to", "went to", "came to", "got to", "walked to", "were at")
+        verb = self.choose(*(("were at", "were at", "played at", "sat at", "met at") if first == "While" else moved))
+        gave = self.choose("gave", "gave", "gave", "handed", "passed", "offered", "brought", "sold", "showed")
         what = _with_article(thing) if self.is_chosen(0.75) else f"the {thing}"
         return f"{first} {a} and {b} {verb} the {place}, {giver} {gave} {what} to", other
 
@@ -194,107 +191,93 @@ class _TextSampler:
         (a, b), thing = self.people(2), self.thing()
         text, other = self.gift_prompt(a, b, self.place(), thing)
         giver = b if other == a else a
-        end = self.choose((
+        end = self.choose(
             f" {_pronoun(other).capitalize()} said thank you.", f" {other} said thank you.", f" {other} was happy.",
             f" {other} liked the {thing}.",
             f" Now {other} has the {thing}.", f" {other} gave the {thing} back to {giver}.", " Then they went home.",
             "",
-        ))  # fmt: skip
+        )  # fmt: skip
         question = self.choose(
-            (
-                "",
-                "",
-                "",
-                f" Who has the {thing}? {other} has the {thing}.",
-                f" Who gave the {thing} to {other}? {giver} gave the {thing} to {other}.",
-            )
+            *[""] * 3,
+            f" Who has the {thing}? {other} has the {thing}.",
+            f" Who gave the {thing} to {other}? {giver} gave the {thing} to {other}.",
         )
         return f"{text} {other}." + (question if "back" not in end else "") + end
 
     def _gave_first(self) -> str:
         (a, b), thing = self.people(2), self.thing()
         start = self.choose(
-            (
-                f"{a} and {b} went to the {self.place()}.",
-                f"{a} and {b} were at the {self.place()}.",
-                f"{a} met {b} at the {self.place()}.",
-                f"{a} went to see {b}.",
-            )
+            f"{a} and {b} went to the {self.place()}.",
+            f"{a} and {b} were at the {self.place()}.",
+            f"{a} met {b} at the {self.place()}.",
+            f"{a} went to see {b}.",
         )
         giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
         deed = self.choose(
-            (
-                f"{giver} had {_with_article(thing)} and gave it to {other}.",
-                f"{giver} gave {other} {_with_article(thing)}.",
-                f"{giver} gave {_with_article(thing)} to {other}.",
-                f"{giver} bought {_with_article(thing)} for {other}.",
-            )
+            f"{giver} had {_with_article(thing)} and gave it to {other}.",
+            f"{giver} gave {other} {_with_article(thing)}.",
+            f"{giver} gave {_with_article(thing)} to {other}.",
+            f"{giver} bought {_with_article(thing)} for {other}.",
         )
         end = self.choose(
-            (
-                f"{other} was happy.",
-                f"{other} said thank you.",
-                f"{other} thanked {giver} for the {thing}.",
-                f"{other} put the {thing} in a bag.",
-                "Then they went home.",
-                f"Now {other} has the {thing}.",
-            )
+            f"{other} was happy.",
+            f"{other} said thank you.",
+            f"{other} thanked {giver} for the {thing}.",
+            f"{other} put the {thing} in a bag.",
+            "Then they went home.",
+            f"Now {other} has the {thing}.",
         )
         return f"{start} {deed} {end}"
 
     def _story(self) -> str:
         a, b = self.people(2)
         he, thing, place = _pronoun(a), self.thing(), self.place()
-        what = self.choose((*ADJECTIVES, *COLORS))
-        lines = [self.choose((
+        what = self.choose(*ADJECTIVES, *COLORS)
+        lines = [self.choose(
             f"{a} went to the {place}.", f"One day {a} went to the {place}.",
-            f"It was a {self.choose(WEATHER)} day. {a} went to the {place}.",
-            f"On {self.choose(DAYS)} {a} went to the {place}.", f"{a} was at the {place}.",
+            f"It was a {self.choose(*WEATHER)} day. {a} went to the {place}.",
+            f"On {self.choose(*DAYS)} {a} went to the {place}.", f"{a} was at the {place}.",
             f"In the morning {a} walked to the {place}.",
             f"Every day {a} goes to the {place}. One day {he} went there with {b}.",
-        ))]  # fmt: skip
+        )]  # fmt: skip
         if self.is_chosen(0.5):
             lines += [
                 (
-                    f"{he.capitalize()} {self.choose(('found', 'saw', 'bought', 'had'))}"
+                    f"{he.capitalize()} {self.choose('found', 'saw', 'bought', 'had')}"
                     f" {_with_article(f'{what} {thing}')}."
                 ),
-                self.choose((f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home.")),
+                self.choose(f"The {thing} was {what}.", f"{a} liked the {thing}.", f"{a} took the {thing} home."),
             ]
         else:
             animal = self.choose_weighted(ANIMALS)
             lines += [
                 f"{he.capitalize()} saw {_with_article(f'{what} {animal}')}.",
                 self.choose(
-                    (
-                        f"The {animal} was {what}.",
-                        f"{a} gave the {animal} some {self.choose(FOODS + DRINKS)}.",
-                        f"The {animal} looked at {a}.",
-                        f"The {animal} ran away.",
-                    )
+                    f"The {animal} was {what}.",
+                    f"{a} gave the {animal} some {self.choose(*FOODS + DRINKS)}.",
+                    f"The {animal} looked at {a}.",
+                    f"The {animal} ran away.",
                 ),
             ]
         if self.is_chosen(0.5):
-            lines.append(self.choose((
+            lines.append(self.choose(
                 f"Then {he} met {b}. {b} said hello to {a}.",
-                f"There {he} met {b}. They talked about the {self.choose(('weather', 'school', 'game', 'music'))}.",
+                f"There {he} met {b}. They talked about the {self.choose('weather', 'school', 'game', 'music')}.",
                 f"{a} and {b} played together.",
-                f"Then {b} came. {a} and {b} had {self.choose(DRINKS)} and {self.choose(FOODS)}.",
-            )))  # fmt: skip
+                f"Then {b} came. {a} and {b} had {self.choose(*DRINKS)} and {self.choose(*FOODS)}.",
+            ))  # fmt: skip
             lines.append(
                 self.choose(
-                    ("Then they went home.", "They were happy.", "It was a good day.", "In the evening they went home.")
+                    "Then they went home.", "They were happy.", "It was a good day.", "In the evening they went home."
                 )
             )
         else:
             lines.append(
                 self.choose(
-                    (
-                        f"Then {he} went home.",
-                        f"{a} was {self.choose(FEELINGS)}.",
-                        f"In the evening {he} went home.",
-                        f"{he.capitalize()} was very {self.choose(FEELINGS)}.",
-                    )
+                    f"Then {he} went home.",
+                    f"{a} was {self.choose(*FEELINGS)}.",
+                    f"In the evening {he} went home.",
+                    f"{he.capitalize()} was very {self.choose(*FEELINGS)}.",
                 )
             )
         return " ".join(lines)
@@ -302,34 +285,27 @@ class _TextSampler:
     def _where(self) -> str:
         people, places = self.people(self.random_integer(2, 3)), self.sample(PLACES, 3)
         known = list(zip(people, places))
-        text = " ".join(f"{who} is {self.choose(('at', 'at', 'in'))} the {place}." for who, place in known)
+        text = " ".join(f"{who} is {self.choose('at', 'at', 'in')} the {place}." for who, place in known)
         for who, place in self.sample(known, self.random_integer(1, 2)):
             text += f" Where is {who}? {who} is at the {place}."
         return text
 
     def _likes(self) -> str:
-        people, things = (
-            self.people(self.random_integer(2, 3)),
-            self.sample((*FOODS, *DRINKS, "music", "books", "flowers", "games"), 3),
-        )
-        known = list(zip(people, things))
+        people = self.people(self.random_integer(2, 3))
+        things = self.sample((*FOODS, *DRINKS, "music", "books", "flowers", "games"), 3)
+        verb, question = "likes", "What does {} like?"
         if self.is_chosen(0.3):
-            known = list(zip(people, [_with_article(job) for job in self.sample(JOBS, 3)]))
-            return (
-                " ".join(f"{who} is {job}." for who, job in known)
-                + " "
-                + " ".join(f"What is {who}? {who} is {job}." for who, job in self.sample(known, 2))
-            )
-        return (
-            " ".join(f"{who} likes {thing}." for who, thing in known)
-            + " "
-            + " ".join(f"What does {who} like? {who} likes {thing}." for who, thing in self.sample(known, 2))
-        )
+            things = [_with_article(job) for job in self.sample(JOBS, 3)]
+            verb, question = "is", "What is {}?"
+        known = list(zip(people, things))
+        facts = [f"{who} {verb} {thing}." for who, thing in known]
+        answers = [f"{question.format(who)} {who} {verb} {thing}." for who, thing in self.sample(known, 2)]
+        return " ".join([*facts, *answers])
 
     def _dialogue(self) -> str:
         (a, b), thing, place = self.people(2), self.thing(), self.place()
-        said, feels = self.choose(("said", "said", "asked")), self.choose(("fine", "well", *FEELINGS))
-        return self.choose((
+        said, feels = self.choose("said", "said", "asked"), self.choose("fine", "well", *FEELINGS)
+        return self.choose(
             f'"Hello, {a}," said {b}. "Hello, {b}," said {a}. "How are you?" "I am {feels}," said {b}.',
             (
                 f'"Where are you going?" asked {a}. "I am going to the {place}," said {b}. "May I come with you?"'
@@ -337,7 +313,7 @@ class _TextSampler:
             ),
             (
                 f'"Do you want {_with_article(thing)}?" asked {a}.'
-                f' "{self.choose(("Yes, please", "No, thank you"))}," said {b}.'
+                f' "{self.choose("Yes, please", "No, thank you")}," said {b}.'
             ),
             (
                 f'"Who has the {thing}?" asked {a}. "I have the {thing}," said {b}. "Here it is."'
@@ -350,29 +326,29 @@ class _TextSampler:
             f"{a}: Hello, {b}. How are you?\n{b}: I am {feels}, thank you. And you?\n{a}: I am {feels} too.",
             f"{a}: What is your name?\n{b}: My name is {b}. And what is your name?\n{a}: My name is {a}.",
             (
-                f"My name is {a}. I am a {self.choose(JOBS)}. I live near the {place}. My friend is {b}."
+                f"My name is {a}. I am a {self.choose(*JOBS)}. I live near the {place}. My friend is {b}."
                 f" {b} has {_with_article(thing)}."
             ),
             f"{a}: Where is the {thing}?\n{b}: The {thing} is at the {place}.\n{a}: Thank you, {b}.",
-        ))  # fmt: skip
+        )  # fmt: skip
 
     def _count(self) -> str:
         kind = self.random_integer(0, 8)
-        join = self.choose((" ", " ", ", ", ", "))
+        join = self.choose(" ", " ", ", ", ", ")
         if kind <= 2:
-            low = self.choose((0, 0, 0, self.random_integer(0, 14)))
+            low = self.choose(0, 0, 0, self.random_integer(0, 14))
             run = NUMBERS[low : self.random_integer(low + 5, 20)]
         elif kind <= 4:
-            low = self.choose((1, 1, self.random_integer(0, 80)))
+            low = self.choose(1, 1, self.random_integer(0, 80))
             run = [str(number) for number in range(low, low + self.random_integer(6, 16))]
         elif kind == 5:
-            step, low = self.choose((2, 2, 5, 10)), self.random_integer(0, 2)
+            step, low = self.choose(2, 2, 5, 10), self.random_integer(0, 2)
             run = [str(number) for number in range(step * low, step * (low + 10), step)]
         elif kind == 6:
             high = self.random_integer(5, 20)
             run = NUMBERS[high - 1 :: -1]
         elif kind == 7:
-            run = self.choose((DAYS, MONTHS))
+            run = self.choose(DAYS, MONTHS)
             start = self.random_integer(0, len(run) - 1)
             run = (run * 2)[start : start + len(run)]
         else:
@@ -381,14 +357,14 @@ class _TextSampler:
         text = join.join(run)
         if kind <= 2 and self.is_chosen(0.3):
             return f"{self.people(1)[0]} can count from {run[0]} to {run[-1]}: {text}."
-        return text + self.choose((".", ""))
+        return text + self.choose(".", "")
 
     def _repeat(self) -> str:
         """Write a list several times, so that each word predicts the next one from the second time on."""
-        source = self.choose((WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES))
+        source = self.choose(WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES)
         n = self.random_integer(3, min(12, len(source) - 1))
         words = self.sample(source, n)
-        join = self.choose((" ", " ", " ", ", "))
+        join = self.choose(" ", " ", " ", ", ")
         return join.join(words * self.random_integer(2, max(2, 28 // n)))
 
     def _fact(self) -> str:
@@ -396,21 +372,19 @@ class _TextSampler:
         if kind <= 4:
             return " ".join(self.sample(FACTS, self.random_integer(1, 3)))
         if kind <= 6:
-            country = self.choose(list(CAPITALS))
+            country = self.choose(*list(CAPITALS))
             city = CAPITALS[country]
-            return self.choose((
+            return self.choose(
                 f"The capital of {country} is {city}.", f"{city} is the capital of {country}.",
                 f"{city} is a city in {country}.",
                 f"What is the capital of {country}? The capital of {country} is {city}.",
                 f"{self.people(1)[0]} lives in {city}, the capital of {country}.",
-            ))  # fmt: skip
+            )  # fmt: skip
         if kind == 7:
-            first, second = self.sample(self.choose(OPPOSITES), 2)
+            first, second = self.sample(self.choose(*OPPOSITES), 2)
             return self.choose(
-                (
-                    f"The opposite of {first} is {second}.",
-                    f"What is the opposite of {first}? The opposite of {first} is {second}.",
-                )
+                f"The opposite of {first} is {second}.",
+                f"What is the opposite of {first}? The opposite of {first} is {second}.",
             )
         a, b = self.random_integer(1, 9), self.random_integer(1, 9)
         if kind == 8:

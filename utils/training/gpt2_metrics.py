@@ -10,16 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from utils.gpt2 import load_tokenizer
 from utils.training import corpus
-from utils.training.gpt2_rows import (
-    compact_indices,
-    load_tokenizer,
-    make_training_rows,
-    random_token_lists,
-    untrained_logit_offset,
-)
+from utils.training.gpt2_rows import compact_indices, make_training_rows, random_token_lists, untrained_logit_offset
 
 if TYPE_CHECKING:
+    from jaxtyping import Float, Int
     from transformers import GPT2LMHeadModel
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
@@ -39,11 +35,11 @@ class GPT2Metrics:
     answer_prob: float
     other_mean: float
     other_max: float
-    heads: Tensor  # [n_heads, 3] mean weight on the previous position, the position itself, position 0
+    heads: Float[Tensor, "n_heads 3"]  # mean weight on the previous position, the position itself, position 0
     uniform: float
     repeated: float  # share of correct tokens in the second half of repeated random lists
-    induction: Tensor  # [n_layers, n_heads] mean weight, in these lists, on the token after the first occurrence
-    previous: Tensor  # [n_layers, n_heads] mean weight on the previous position in these lists
+    induction: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the token after the first occurrence
+    previous: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the previous position
 
     def summary_text(self) -> str:
         """Format the metrics for a terminal."""
@@ -83,7 +79,7 @@ class GPT2Metrics:
 
 
 @torch.no_grad()
-def measure_gpt2(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKED) -> GPT2Metrics:
+def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n: int = N_ASKED) -> GPT2Metrics:
     """Measure a compact model on unseen input: `n` held-out sentences, and texts and random lists from another seed."""
     tokenizer, extra, compact = load_tokenizer(), untrained_logit_offset(len(ids)), compact_indices(ids)
     model.set_attn_implementation("eager")
@@ -120,7 +116,7 @@ def measure_gpt2(model: GPT2LMHeadModel, ids: Tensor, seed: int, n: int = N_ASKE
     repeated, induction, previous = _measure_lists(model, ids, seed)
     return GPT2Metrics(
         loss=float(F.cross_entropy(logits.flatten(0, 1), targets.flatten())),
-        headline=tokenizer.decode([int(ids[best])]) if best < len(ids) else "(an untrained token)",
+        headline=str(tokenizer.decode([int(ids[best])])) if best < len(ids) else "(an untrained token)",
         headline_prob=float(headline[best]),
         accuracy=right / n,
         answer_prob=float(torch.stack(answer_probs).mean()),

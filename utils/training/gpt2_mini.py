@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ from utils.training.asset_publishing import (
     replace_asset,
     require_finished,
     require_writable_asset,
+    serialize_weights,
     write_card,
 )
 from utils.training.gpt2_metrics import HEADLINE, LIST_LENGTHS, N_ASKED, N_LISTS, GPT2Metrics, measure_gpt2
@@ -44,7 +44,8 @@ from utils.training.gpt2_rows import (
 from utils.training.loop import History, one_cycle_schedule, train
 
 if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel
+    from jaxtyping import Float, Int
+    from transformers import GPT2Config, GPT2LMHeadModel
 
 ASSET = ROOT / "utils" / "assets" / "gpt2-mini"
 # The second part does not train the embeddings, nor the queries, keys and values of layer 0 and the norm before them.
@@ -89,7 +90,7 @@ def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
     return make_training_rows(recipe.first_stages(), recipe.seed, recipe.unknown)
 
 
-def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
+def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> TrainingRows:
     """Create the rows of the second part from tokens that the first part has trained.
 
     The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
@@ -97,17 +98,16 @@ def second_part_rows(recipe: GPT2MiniRecipe, ids: Tensor) -> TrainingRows:
     return make_training_rows(recipe.second_stages(), recipe.seed + 2, recipe.unknown, recipe.lists, ids)
 
 
-def new_model(recipe: GPT2MiniRecipe, n_ids: int):
-    """Create a `GPT2LMHeadModel` over the compact ids.
+def new_model(recipe: GPT2MiniRecipe, n_ids: int) -> GPT2LMHeadModel:
+    """Create a model over the compact ids.
 
     The position embeddings start as waves, so that a head can find the previous position with a rotation.
     """
     from transformers import GPT2LMHeadModel
 
     torch.manual_seed(recipe.seed)
-    model = GPT2LMHeadModel(
-        _config(recipe, n_ids + 1, "gelu_pytorch_tanh")
-    )  # the formula of gelu_new in one fused operation
+    # gelu_pytorch_tanh is the formula of gelu_new in one fused operation.
+    model = GPT2LMHeadModel(_config(recipe, n_ids + 1, "gelu_pytorch_tanh"))
     with torch.no_grad():
         model.transformer.wte.weight.normal_(std=0.1)
         angle = torch.arange(recipe.n_positions)[:, None] / 200 ** (torch.arange(0, recipe.n_embd, 2) / recipe.n_embd)
@@ -116,10 +116,10 @@ def new_model(recipe: GPT2MiniRecipe, n_ids: int):
     return model
 
 
-def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = "gelu_new"):
+def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = "gelu_new") -> GPT2Config:
     from transformers import GPT2Config
 
-    whole = vocab_size == VOCAB
+    end = END if vocab_size == VOCAB else None
     return GPT2Config(
         vocab_size=vocab_size,
         n_positions=recipe.n_positions,
@@ -131,8 +131,8 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
-        bos_token_id=END if whole else None,
-        eos_token_id=END if whole else None,
+        bos_token_id=end,
+        eos_token_id=end,
         tie_word_embeddings=True,
         use_cache=False,
     )
@@ -141,7 +141,7 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
 def train_first_part(
     recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """Train the first part. Returns the model, on the CPU and rounded to float16 as in the file, and the history."""
+    """Train the first part. Return the model, on the CPU and rounded to float16 as in the file, and the history."""
     with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
@@ -165,7 +165,8 @@ def _train(
     device: str,
     attention_rate: float | None = None,
 ) -> tuple[GPT2LMHeadModel, History]:
-    model = model.to(device).train()
+    model.to(device)  # pyright: ignore[reportArgumentType]  # a decorator of transformers hides that it is a method
+    model.train()
     if device != "cpu":
         model.set_attn_implementation("eager")  # its backward pass sums in a fixed order
     extra = untrained_logit_offset(len(data.ids), device)
@@ -175,16 +176,8 @@ def _train(
         logs = (model(inputs).logits + extra).log_softmax(-1).flatten(0, 1)
         return F.nll_loss(logs, targets.flatten(), ignore_index=IGNORED) + recipe.push * logs[:, -1].exp().mean()
 
-    optimisers = _optimisers(recipe, model, attention_rate)
-    history = train(
-        step_loss,
-        optimisers,
-        len(data.batches),
-        schedule=one_cycle_schedule,
-        clip=1.0,
-        progress=progress,
-        title="gpt2-mini",
-    )
+    optimisers, steps = _optimisers(recipe, model, attention_rate), len(data.batches)
+    history = train(step_loss, optimisers, steps, one_cycle_schedule, clip=1.0, progress=progress, title="gpt2-mini")
     return model.cpu().half().float().eval(), history
 
 
@@ -206,36 +199,27 @@ def _optimisers(
             matrices.append(parameter)
         else:
             rest.append(parameter)
-    groups: list[dict] = [{"params": rest}]
-    if attention:
-        groups.append({"params": attention, "lr": attention_rate})
+    groups = [{"params": rest}] + [{"params": attention, "lr": attention_rate}] * bool(attention)
     return [
         torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.05),
         torch.optim.AdamW(groups, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True),
     ]
 
 
-def save(folder: Path, model: "GPT2LMHeadModel", ids: Tensor, recipe: GPT2MiniRecipe) -> None:
+def save(folder: Path, model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], recipe: GPT2MiniRecipe) -> None:
     """Write `config.json` and `model.safetensors` in float16; `wte` has one row for each trained token, and
     one row that all other tokens share."""
-    from safetensors.torch import save_file
-
-    tensors = {
-        name: tensor.half()
-        for name, tensor in model.state_dict().items()
-        if name not in ("lm_head.weight", "transformer.wte.weight")
-    }
-    wte = model.transformer.wte.weight.detach().half()
-    tensors |= {"wte.rows": wte[:-1].clone(), "wte.other": wte[-1].clone(), "wte.ids": ids.int()}
-    save_file(
-        {name: tensors[name].contiguous() for name in sorted(tensors)},
-        folder / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+    (folder / "model.safetensors").write_bytes(serialize_weights(_stored_tensors(model, ids)))
     (folder / "config.json").write_text(_config(recipe, VOCAB).to_json_string() + "\n", encoding="utf-8")
 
 
-def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Tensor]:
+def _stored_tensors(model: GPT2LMHeadModel, ids: Tensor) -> dict[str, Float[Tensor, "..."] | Int[Tensor, "..."]]:
+    tensors = {name: tensor.half() for name, tensor in model.state_dict().items() if name != "lm_head.weight"}
+    wte = tensors.pop("transformer.wte.weight")
+    return tensors | {"wte.rows": wte[:-1].clone(), "wte.other": wte[-1].clone(), "wte.ids": ids.int()}
+
+
+def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Int[Tensor, "n_ids"]]:
     """Load the files of `save`: the compact model, and the ids of its tokens."""
     from safetensors.torch import load_file
 
@@ -278,7 +262,7 @@ def train_and_publish(
         ids, minutes = data.ids, first.seconds / 60
     else:
         (model, ids), minutes = load(Path(start), recipe), _read_training_minutes(Path(start))
-    first_digest = _digest(model, ids, recipe)
+    first_digest = hashlib.sha256(serialize_weights(_stored_tensors(model, ids))).hexdigest()
     data = second_part_rows(recipe, ids)
     model, history = train_second_part(recipe, model, data, progress, device)
     require_finished(history, len(data.batches))
@@ -289,13 +273,6 @@ def train_and_publish(
         write_card(stage, "gpt2-mini", device, **card_fields(recipe, len(ids), metrics), **took)
     history.seconds += 60 * minutes
     return metrics, history
-
-
-def _digest(model: GPT2LMHeadModel, ids: Tensor, recipe: GPT2MiniRecipe) -> str:
-    """Return the SHA-256 of the weights in the stored format."""
-    with tempfile.TemporaryDirectory() as folder:
-        save(Path(folder), model, ids, recipe)
-        return hashlib.sha256((Path(folder) / "model.safetensors").read_bytes()).hexdigest()
 
 
 def _read_training_minutes(folder: Path) -> float:

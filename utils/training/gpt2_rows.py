@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from utils.gpt2 import load_tokenizer
+from utils.gpt2.tokenizer import backend_tokenizer
 from utils.training import corpus
 
 if TYPE_CHECKING:
-    from transformers import GPT2TokenizerFast
+    from jaxtyping import Float, Int
 
 VOCAB, END = 50257, 50256
 UNKNOWN = -1  # the input for a hidden token
@@ -36,22 +38,19 @@ class TrainingRows:
 
     Attributes:
         ids: the trained tokens, ascending.
-        batches: for each step `(inputs, targets)` [rows, length], as indices into `ids`; `len(ids)` represents every
-            other token.
+        batches: for each step `(inputs, targets)`, as indices into `ids`; `len(ids)` represents every other token.
     """
 
-    ids: Tensor
-    batches: list[tuple[Tensor, Tensor]]
-
-
-def load_tokenizer() -> GPT2TokenizerFast:
-    from utils import gpt2
-
-    return gpt2.load_tokenizer()
+    ids: Int[Tensor, "n_ids"]
+    batches: list[tuple[Int[Tensor, "rows length"], Int[Tensor, "rows length"]]]
 
 
 def make_training_rows(
-    stages: Sequence[Stage], seed: int, hidden_share: float = 0.0, list_chance: float = 0.0, ids: Tensor | None = None
+    stages: Sequence[Stage],
+    seed: int,
+    hidden_share: float = 0.0,
+    list_chance: float = 0.0,
+    ids: Int[Tensor, "n_ids"] | None = None,
 ) -> TrainingRows:
     """Create rows of texts, separated by `<|endoftext|>`. Each row starts at the beginning of a text.
 
@@ -68,14 +67,9 @@ def make_training_rows(
         for step in range(steps):
             rows = [reader.row(length, list_chance * (1 - step / steps)) for _ in range(n_rows)]
             blocks.append([torch.tensor(tokens) for tokens in zip(*rows)])
-    own = _distinct_ids(blocks) if ids is None else ids
-    return TrainingRows(own, [_to_compact_indices(own, read, asked) for read, asked in blocks])
-
-
-def _distinct_ids(blocks: list[list[Tensor]]) -> Tensor:
-    """Return the ids of all tokens in the rows, ascending."""
-    ids = torch.cat([tokens.flatten() for block in blocks for tokens in block]).unique()
-    return ids[ids >= 0]
+    tokens = torch.cat([tokens.flatten() for block in blocks for tokens in block])
+    trained: Tensor = torch.unique(tokens[tokens >= 0]) if ids is None else ids  # without UNKNOWN and IGNORED
+    return TrainingRows(trained, [_to_compact_indices(trained, read, asked) for read, asked in blocks])
 
 
 def _to_compact_indices(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,10 +85,8 @@ class _RowSampler:
 
     def __init__(self, seed: int, unknown: float, ids: Tensor | None) -> None:
         self.draw, self.unknown = random.Random(seed).random, unknown
-        self.texts, self.lists = (
-            _tokenized(seed),
-            iter(()) if ids is None else random_token_lists(ids, seed, *LIST_LENGTHS),
-        )
+        self.texts = _tokenized(seed)
+        self.lists = iter(()) if ids is None else random_token_lists(ids, seed, *LIST_LENGTHS)
 
     def row(self, length: int, lists: float) -> Asked:
         """Return the inputs at `length` positions, and the targets: the token after each position."""
@@ -125,19 +117,19 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
         yield from tokenizer(list(islice(texts, 2000)))["input_ids"]
 
 
-def random_token_lists(ids: Tensor, seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
+def random_token_lists(ids: Int[Tensor, "n_ids"], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
     """Yield lists of different trained tokens without end; none contains a held-out combination."""
     own = [token for token in ids.tolist() if token != END]
-    words = [load_tokenizer().decode([token]) for token in own]
+    words = [backend_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))
 
 
-def compact_indices(ids: Tensor) -> Tensor:
-    """Return the index of every token in the compact vocabulary, [50257]."""
+def compact_indices(ids: Int[Tensor, "n_ids"]) -> Int[Tensor, "vocab"]:
+    """Return the index of every token in the compact vocabulary."""
     return torch.full((VOCAB,), len(ids)).scatter(0, ids, torch.arange(len(ids)))
 
 
-def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Tensor:
+def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Float[Tensor, "n_ids+1"]:
     """Return the offset of the compact logits: log(number of untrained tokens) for the last logit, which represents
     them all, and 0 for the others."""
     extra = torch.zeros(n_ids + 1, device=device)

@@ -153,13 +153,13 @@ def one_thread() -> Iterator[None]:
 Look = Callable[[int, Tensor], None]
 
 
+@dataclass
 class EagerStep:
     """One step of eager operations: zero the gradients, compute the loss, backpropagate, clip, update."""
 
-    def __init__(
-        self, step_loss: Callable[[int], Tensor], optimisers: list[torch.optim.Optimizer], clip: float | None
-    ) -> None:
-        self.step_loss, self.optimisers, self.clip = step_loss, optimisers, clip
+    step_loss: Callable[[int], Tensor]
+    optimisers: list[torch.optim.Optimizer]
+    clip: float | None
 
     def __call__(self, step: int, look: Look) -> Tensor:
         for each in self.optimisers:
@@ -171,24 +171,25 @@ class EagerStep:
             )
         loss.backward()
         if self.clip is not None:
-            torch.nn.utils.clip_grad_norm_(
-                [p for each in self.optimisers for group in each.param_groups for p in group["params"]], self.clip
-            )
+            groups = [group for each in self.optimisers for group in each.param_groups]
+            torch.nn.utils.clip_grad_norm_([p for group in groups for p in group["params"]], self.clip)
         look(step, loss)
         for each in self.optimisers:
             each.step()
         return loss.detach()
 
 
+@dataclass
 class GraphStep(EagerStep):
     """One step on a GPU that is recorded as a CUDA graph and then replayed.
 
     A few eager steps come first, on a separate stream, as torch requires.
     """
 
-    def __init__(self, *parts) -> None:
-        super().__init__(*parts)
-        self.warm_up, self.stream, self.graph, self.loss = 3, torch.cuda.Stream(), None, None
+    warm_up: int = 3
+    stream: torch.cuda.Stream = field(default_factory=lambda: torch.cuda.Stream())
+    graph: torch.cuda.CUDAGraph | None = None
+    loss: Tensor = field(init=False)  # the loss of the recorded step
 
     def __call__(self, step: int, look: Look) -> Tensor:
         if self.warm_up:

@@ -77,7 +77,8 @@ class NotebookDisplay:
         if sample:
             self.start |= {"prompt": sample.prompt, "right": sample.expected, "lines": min(steps, LINES) + 1}
         self.done, self.loss, self.losses, self.lines = first, None, [], []
-        self.widget, self.began, self.sent = None, time.monotonic(), 0.0
+        self.widget: Any = None
+        self.began, self.sent = time.monotonic(), 0.0
 
     def update(self, done: int, loss: float | None = None) -> None:
         """Record that `done` steps are complete. `loss` is the loss of the last step, or None if it was not read."""
@@ -116,10 +117,13 @@ class NotebookDisplay:
         return {**state, "running": running}
 
     def _create_widget(self) -> None:
-        from IPython.display import display
+        from IPython.display import DisplayHandle
 
-        self.widget = make_widget(__file__, self._words(), self.start, self._state(running=True))
-        self._display = display(self.widget, display_id=True)
+        self.widget, self._display = (
+            make_widget(__file__, self._words(), self.start, self._state(True)),
+            DisplayHandle(),
+        )
+        self._display.display(self.widget)
         self.sent = time.monotonic()
 
     def _send(self, running: bool) -> None:
@@ -128,7 +132,6 @@ class NotebookDisplay:
 
     def _words(self) -> str:
         """Return the fallback text for places that cannot show the widget."""
-        if self.done < self.steps:
-            stopped = f"{self.done} of {self.steps} steps; the model is only partly trained"
-            return f"Training ({self.start['title']}): {stopped}."
-        return f"Training ({self.start['title']}): all {self.steps} steps are done."
+        stopped = f"{self.done} of {self.steps} steps; the model is only partly trained"
+        extent = stopped if self.done < self.steps else f"all {self.steps} steps are done"
+        return f"Training ({self.start['title']}): {extent}."
