@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from utils.book import site
 out, work, kept = map(Path, sys.argv[1:])
-site.book(out, work=work, kept=kept)
+site.build_book(out, work_folder=work, cache_folder=kept)
 """
 
 

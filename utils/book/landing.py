@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from utils import lessons
@@ -60,11 +60,11 @@ WRONG = (
 )
 
 
-def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
+def render_wrong_answers() -> str:
     """Return Markdown with a choice of wrong answers, each judged during the build by the course's own check."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
-    for number, wrong in enumerate(chosen):
+    for number, wrong in enumerate(WRONG):
         checked = " checked" if number == 0 else ""
         choices.append(
             f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.description}</label>'
@@ -82,14 +82,13 @@ def render_wrong_answers(chosen: Sequence[WrongAnswer] = WRONG) -> str:
 
 def render_lesson_map(course: Sequence[Lesson]) -> str:
     """Return HTML with each lesson's topic, time and number of exercises, and the earlier lessons that it builds on."""
-    topics = {number: (about or "", minutes) for number, about, minutes in _ROW.findall(read_readme())}
+    readme = lessons.read_text(ROOT / "README.md")
+    topics = {number: (about, minutes) for number, about, minutes in _ROW.findall(readme)}
     items = []
     for lesson in course:
         about, minutes = topics.get(lesson.stem[:2], ("", ""))
-        exercises = [each for each in all_exercises().values() if each.lesson == lesson.name]
-        facts = [f"{minutes} minutes"] * bool(minutes) + [
-            f"{len(exercises)} {'exercise' if len(exercises) == 1 else 'exercises'}"
-        ]
+        count = sum(each.lesson == lesson.name for each in all_exercises().values())
+        facts = [f"{minutes} minutes"] * bool(minutes) + [f"{count} exercise{'s' * (count != 1)}"]
         builds_on = [f'<a href="course/{stem}.html">{stem[:2]}</a>' for stem in _earlier_lessons(lesson, course)]
         if builds_on:
             facts.append(f"builds on {', '.join(builds_on)}")
@@ -103,11 +102,7 @@ def render_lesson_map(course: Sequence[Lesson]) -> str:
 
 def _earlier_lessons(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
     """Return the stems of the earlier lessons whose exercises a lesson uses."""
-    stems: Mapping[str, str] = {each.name: each.stem for each in course}
+    stems = {each.name: each.stem for each in course}
     names = [name for cell in lesson.cells for name in _USED.findall(cell.source)]
     homes = {all_exercises()[name].lesson for name in names if name in all_exercises()}
     return sorted(stems[home] for home in homes if home in stems and home != lesson.name)
-
-
-def read_readme() -> str:
-    return lessons.read_text(ROOT / "README.md")

@@ -8,7 +8,7 @@ from pathlib import Path
 from utils import lessons
 from utils.instructor.html_text import extract_text
 from utils.instructor.leaks import find_leaks, find_markers, find_whole_answers
-from utils.instructor.strip import StrippedLesson, strip_answers
+from utils.instructor.strip import strip_answers
 from utils.lessons import ROOT, Lesson
 
 READ = (".html", ".json", ".js", ".css", ".txt", ".xml", ".inv", ".svg", ".ipynb", ".md")
@@ -21,12 +21,11 @@ def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:
     Args:
         shown_stems: the stems of the lessons whose answers the site may show.
     """
-    sources: list[tuple[Lesson, StrippedLesson]] = []
-    for path in lessons.all_lessons(ROOT / "solutions"):
-        if path.stem not in shown_stems:
-            sources.append(
-                (Lesson(path.stem, path.relative_to(ROOT), []), strip_answers(lessons.read_text(path), path))
-            )
+    sources = [
+        (Lesson(path.stem, path.relative_to(ROOT), []), strip_answers(lessons.read_text(path), path))
+        for path in lessons.all_lessons(ROOT / "solutions")
+        if path.stem not in shown_stems
+    ]
     pages, rest = {}, {}
     for path in sorted(site.rglob("*")):
         if path.is_file() and path.suffix in READ:

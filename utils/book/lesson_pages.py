@@ -59,9 +59,8 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
         is_gap = source != lessons.solved_source(cell)
         if _PROGRESS.search(source):  # the output would show the progress of the solved run, not the reader's
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
-        cells.append(
-            _code_cell(lesson, cell, source, [_page_output(each, outputs["widgets"], lesson) for each in shown], is_gap)
-        )
+        page_outputs = [_page_output(each, outputs["widgets"], lesson) for each in shown]
+        cells.append(_code_cell(lesson, cell, source, page_outputs, is_gap))
         for exercise in _checked_exercises(lesson, cell):
             if exercise.name not in hinted:
                 hinted.add(exercise.name)
@@ -70,7 +69,7 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
     return ipynb.make_notebook(cells)
 
 
-def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict]]]:
+def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict[str, Any]]]]:
     """Yield the lesson's cells, each with its outputs from the solved run."""
     solved = solved_cells(lesson)
     if len(solved) != len(outputs["outputs"]):
@@ -83,16 +82,15 @@ def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list
 
 
 def _markdown_cell(lesson: Lesson, cell: Cell, source: str, intro: str) -> dict[str, Any]:
-    source = _ANCHOR.sub(
-        lambda found: f"](#{found[1].lower()})", source
-    )  # JupyterLab's anchors keep a heading's upper case
+    # JupyterLab's anchors keep a heading's upper case.
+    source = _ANCHOR.sub(lambda found: f"](#{found[1].lower()})", source)
     if intro:
         title, _, rest = source.partition("\n")
         source = f"{title}\n\n{intro}\n{rest}"
     return ipynb.make_cell("markdown", ipynb.cell_id(lesson.stem, cell.index), {}, source)
 
 
-def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict], is_gap: bool) -> dict[str, Any]:
+def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict[str, Any]], is_gap: bool) -> dict[str, Any]:
     tags = [GAP] * is_gap
     if cell.metadata.get("jupyter", {}).get("source_hidden"):
         tags.append("remove-input")

@@ -15,18 +15,19 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from utils import lessons
 from utils.book import landing, lesson_pages, vendor
 from utils.book.leaks import find_site_leaks
-from utils.book.lesson_outputs import CACHE_FOLDER, SCRIPTS, BookError, collect_outputs
+from utils.book.lesson_outputs import CACHE_FOLDER, SCRIPTS, BookError, Outputs, collect_outputs
 from utils.instructor import ipynb, online_links
 from utils.lessons import ROOT, Lesson
 from utils.lessons.files import hold_lock, replace_folder_atomically
@@ -65,7 +66,6 @@ def build_book(
     log: Callable[[str], None] = lambda line: None,
     work_folder: Path = WORK,
     cache_folder: Path = CACHE_FOLDER,
-    vendor_folder: Path = vendor.VENDOR,
 ) -> BookSummary:
     """Build the book, and replace the folder `out` with it.
 
@@ -75,13 +75,13 @@ def build_book(
         log: called with one line for each slow step.
         work_folder: the folder for files that the next build can reuse.
         cache_folder: the folder of the lessons' outputs.
-        vendor_folder: the folder of the packages that pages load.
 
     Raises:
         BookError: a lesson does not run, Sphinx reports a warning, the site contains an answer, or `out` contains
             something other than a book.
         VendorError: a package is missing and cannot be fetched.
         LessonError: there is no such lesson.
+        OSError: the disk is full.
     """
     _require_own_folder(out)
     chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in lesson_names] or lessons.all_lessons()
@@ -91,46 +91,31 @@ def build_book(
     work_folder.mkdir(parents=True, exist_ok=True)
     waits = partial(log, f"Waiting for another `coginst book`, which is using {work_folder}")
     with hold_lock(work_folder / "lock", 0, waits):
-        return _build_locked(out, course, shown_stems, log, work_folder, cache_folder, vendor_folder)
+        for line in vendor.fetch_packages():
+            log(f"Fetched {line}")
+        outputs = collect_outputs(course, log, cache_folder)
+        stage, site = work_folder / "stage", work_folder / "html"
+        _sync_folder(stage, _source_files(course, outputs, shown_stems, log))
+        _sync_folder(work_folder / "static", _static_files())
+        log("Sphinx is writing the pages")
+        with _reuse_last_pages(work_folder, course):
+            run_sphinx(stage, site, work_folder)
+        _publish(site, out, shown_stems)
+    every = [path for path in out.rglob("*") if path.is_file()]
+    return BookSummary(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
 
 
-def _build_locked(
-    out: Path,
-    course: Sequence[Lesson],
-    shown_stems: set[str],
-    log: Callable[[str], None],
-    work: Path,
-    cache_folder: Path,
-    vendor_folder: Path,
-) -> BookSummary:
-    for line in vendor.fetch_packages(vendor_folder):
-        log(f"Fetched {line}")
-    outputs = collect_outputs(course, log, cache_folder)
-    site_pages, stage, site = _site_pages(course), work / "stage", work / "html"
-    files = {"index.md": _front_page(course), **_document_files(course)}
-    for number, lesson in enumerate(course, 1):
-        notebook = lesson_pages.make_lesson_page(
-            lesson,
-            outputs[lesson.stem],
-            render_commands(online_links.repository_name(), lesson),
-            lesson.stem in shown_stems,
-        )
-        _link_cells(notebook["cells"], f"course/{lesson.stem}.md", site_pages)
-        files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(notebook).encode()
-        log(f"[{number}/{len(course)}] {lesson.stem}")
-    _sync_folder(stage, files)
-    _sync_folder(work / "static", _static_files(vendor_folder))
-    log("Sphinx is writing the pages")
-    with _reuse_last_pages(work, course):
-        run_sphinx(stage, site, work)
+def _publish(site: Path, out: Path, shown_stems: set[str]) -> None:
+    """Replace the folder `out` with the site if the site contains no answer."""
     if faults := find_site_leaks(site, shown_stems):
         raise BookError("\n".join([f"The book would contain parts of the answers, so {out} was not written:", *faults]))
     with replace_folder_atomically(out) as new:
-        with _reraise_full_disk():
+        try:
             shutil.copytree(site, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        except shutil.Error as error:
+            _raise_if_disk_was_full(str(error))
+            raise
         (new / MARKER_FILE).write_text("`coginst book` replaces this folder.\n", encoding="utf-8")
-    every = [path for path in out.rglob("*") if path.is_file()]
-    return BookSummary(out, sum(path.suffix == ".html" for path in every), sum(path.stat().st_size for path in every))
 
 
 def _require_sphinx() -> None:
@@ -161,6 +146,21 @@ def _sync_folder(folder: Path, files: dict[str, bytes]) -> None:
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+
+
+def _source_files(
+    course: Sequence[Lesson], outputs: Mapping[str, Outputs], shown_stems: set[str], log: Callable[[str], None]
+) -> dict[str, bytes]:
+    """Return Sphinx's sources: the first page, the documents and the lessons."""
+    site_pages, public = _site_pages(course), online_links.repository_name()
+    files = {"index.md": _front_page(course), **_document_files(course)}
+    for number, lesson in enumerate(course, 1):
+        intro = render_commands(public, lesson)
+        notebook = lesson_pages.make_lesson_page(lesson, outputs[lesson.stem], intro, lesson.stem in shown_stems)
+        _link_cells(notebook["cells"], f"course/{lesson.stem}.md", site_pages)
+        files[f"course/{lesson.stem}.ipynb"] = ipynb.notebook_text(notebook).encode()
+        log(f"[{number}/{len(course)}] {lesson.stem}")
+    return files
 
 
 def _front_page(course: Sequence[Lesson]) -> bytes:
@@ -198,7 +198,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
         public: the public name of the clone, "owner/name".
     """
 
-    def link(found: re.Match) -> str:
+    def link(found: re.Match[str]) -> str:
         picture, words, target, anchor = found.groups()
         path = os.path.normpath(os.path.join(os.path.dirname(name), target)).replace(os.sep, "/")
         if picture or path in site_pages:
@@ -214,10 +214,10 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
     return "".join([*parts, _LINK.sub(link, text[at:])])
 
 
-def _link_cells(cells: list[dict], name: str, site_pages: set[str]) -> None:
+def _link_cells(cells: list[dict[str, Any]], name: str, site_pages: set[str]) -> None:
     """Let the links in a lesson's cells and outputs lead to pages of the site."""
 
-    def page(found: re.Match) -> str:
+    def page(found: re.Match[str]) -> str:
         return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in site_pages else ""
 
     for cell in cells:
@@ -236,38 +236,35 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
     Args:
         name: the public name of the clone, "owner/name".
     """
-    clone = (
-        [] if name == online_links.UNSET else [f"git clone https://github.com/{name} && cd {name.partition('/')[2]}"]
-    )
-    text = html.escape("\n".join([*clone, "make lab"]))
-    folder_note = "" if clone else "<p>In the course's folder (a clone or a download of its repository):</p>"
-    reading = READING if lesson else ""
-    links = ""
-    if clone and lesson:
-        links = (
-            f' <a href="{online_links.binder_url(name, f"course/{lesson.stem}.ipynb")}">Binder</a>'
-            f' <a href="{online_links.colab_url(name, f"{lesson.stem}.ipynb")}">Colab</a>'
-        )
+    commands, links, folder_note = "make lab", "", ""
+    if name == online_links.UNSET:
+        folder_note = "<p>In the course's folder (a clone or a download of its repository):</p>"
+    else:
+        commands = f"git clone https://github.com/{name} && cd {name.partition('/')[2]}\nmake lab"
+        if lesson:
+            binder = online_links.binder_url(name, f"course/{lesson.stem}.ipynb")
+            colab = online_links.colab_url(name, f"{lesson.stem}.ipynb")
+            links = f' <a href="{binder}">Binder</a> <a href="{colab}">Colab</a>'
+    text, reading = html.escape(commands), READING if lesson else ""
     button = f'<button type="button" data-copy="{text}" hidden>Open in JupyterLab: copy the commands</button>'
     details = f"<details><summary>What to type</summary>{folder_note}<pre>{text}</pre></details>"
     return f'{reading}<div class="open-in-lab">{button}{links} <span role="status"></span>{details}</div>\n'
 
 
-def _static_files(vendored: Path) -> dict[str, bytes]:
+def _static_files() -> dict[str, bytes]:
     """Return the files that pages share: the explorers' modules and styles, circuitsvis, and the packages."""
     kinds = {path.stem: read_script(path) for path in SCRIPTS}
     modules = json.dumps({"shared": read_shared("page.js"), "kinds": kinds}, ensure_ascii=True)
-    library = gzip.decompress(base64.b64decode(compressed_library() or "")) if compressed_library() else b""
+    compressed = compressed_library()
+    library = gzip.decompress(base64.b64decode(compressed)) if compressed else b""
+    announce = b"\n;window.CircuitsVis = CircuitsVis; dispatchEvent(new Event('course-circuitsvis'));\n"
     files = {
         "explore.js": f"window.courseModules = {modules};\n".encode(),
         "explore.css": read_shared("page.css").encode(),
-        "circuitsvis.js": library
-        + b"\n;window.CircuitsVis = CircuitsVis; dispatchEvent(new Event('course-circuitsvis'));\n",
+        "circuitsvis.js": library + announce,
     }
     for package in vendor.PACKAGES:
-        files |= {
-            f"{package.name}/{name}": content for name, content in vendor.package_files(package, vendored).items()
-        }
+        files |= {f"{package.name}/{name}": content for name, content in vendor.package_files(package).items()}
     return files
 
 
@@ -296,7 +293,12 @@ def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
 
 
 def run_sphinx(stage: Path, site: Path, work: Path) -> None:
-    """Run Sphinx. Any warning raises `BookError`."""
+    """Run Sphinx.
+
+    Raises:
+        BookError: Sphinx reports an error or a warning.
+        OSError: the disk is full.
+    """
     from sphinx.cmd.build import build_main
 
     footer = f"<p>{book_version()}</p>"
@@ -308,21 +310,15 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = build_main([*options, str(stage), str(site)])
-    if os.strerror(errno.ENOSPC) in output.getvalue():  # raise one error instead of a hundred warnings
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    _raise_if_disk_was_full(output.getvalue())
     if status:
         raise BookError(f"Sphinx reported errors or warnings:\n{output.getvalue().strip()}")
 
 
-@contextlib.contextmanager
-def _reraise_full_disk() -> Iterator[None]:
-    """If the disk is full, replace shutil's long error, which lists every file, with a plain OSError."""
-    try:
-        yield
-    except shutil.Error as error:
-        if os.strerror(errno.ENOSPC) in str(error):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-        raise
+def _raise_if_disk_was_full(text: str) -> None:
+    """Raise one plain OSError for a text that says so, because Sphinx and shutil report every single file."""
+    if os.strerror(errno.ENOSPC) in text:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 
 
 def book_version(root: Path = ROOT) -> str:

@@ -42,6 +42,7 @@ class Package:
 
     @property
     def archive_name(self) -> str:
+        """The name of npm's file."""
         return f"{self.name}-{self.version}.tgz"
 
 

@@ -38,12 +38,10 @@ def view_copied_weights(result: None, v2: nn.Module, v1: nn.Module) -> dict[str,
     facts |= {f"v2.{n}.weight": getattr(v2, n).weight.detach().clone() for n in NAMES}
     for name, module, ending in (("v1", v1, ""), ("v2", v2, ".weight")):
         trained = [n for n, p in module.named_parameters() if p.requires_grad]
-        facts[f"what of {name} is trained (1 for each matrix)"] = torch.tensor(
-            [float(n + ending in trained) for n in NAMES]
-        )
+        flags = [float(n + ending in trained) for n in NAMES]
+        facts[f"what of {name} is trained (1 for each matrix)"] = torch.tensor(flags)
     with torch.no_grad():
         for n in NAMES:
             getattr(v1, n).add_(1.0)
-    return facts | {
-        f"v2.{n}.weight after v1 has been trained on": getattr(v2, n).weight.detach().clone() for n in NAMES
-    }
+    after = {f"v2.{n}.weight after v1 has been trained on": getattr(v2, n).weight.detach().clone() for n in NAMES}
+    return facts | after

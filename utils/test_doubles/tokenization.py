@@ -1,7 +1,9 @@
 """Lesson 01: GPT-2's tokenizer, and a tiny language model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +11,9 @@ from torch.nn import functional as F
 
 from utils.gpt2 import load_tokenizer
 from utils.gpt2.tokenizer import backend_tokenizer
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
@@ -52,8 +57,8 @@ class LazyTokenizer:
 class FakeModelOutput(NamedTuple):
     """The result of FakeCausalLM, with the fields of a Hugging Face result: the logits, and the cache."""
 
-    logits: Tensor
-    past_key_values: Tensor
+    logits: Float[Tensor, "*batch seq vocab"]
+    past_key_values: Int[Tensor, "*batch past"]
 
 
 class FakeCausalLM(nn.Module):
@@ -76,7 +81,9 @@ class FakeCausalLM(nn.Module):
         self.register_buffer("embed", rand(vocab, width))
         self.register_buffer("unembed", rand(width, vocab) * 0.7)
 
-    def forward(self, input_ids: Tensor, past_key_values: Tensor | None = None, **ignored: Any) -> FakeModelOutput:
+    def forward(
+        self, input_ids: Int[Tensor, "*batch seq"], past_key_values: Tensor | None = None, **ignored: Any
+    ) -> FakeModelOutput:
         ids = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], dim=-1)
         places = torch.arange(1, ids.shape[-1] + 1)
         past = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -10,21 +11,24 @@ from torch.nn import functional as F
 
 from utils.models.toy_transformer import STOP
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
 _LETTERS = "_abcdefgh. "  # the index of each character is its token id
 
 
 class LetterTokenizer:
     """A tokenizer of the letters a to h, the full stop and the space. The id of a is 1; id 0 is decoded as _."""
 
-    def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
+    def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
         ids = [_LETTERS.index(c) for c in text]
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
-    def decode(self, ids: int | list[int] | Tensor) -> str:
+    def decode(self, ids: int | list[int] | Int[Tensor, "*seq"]) -> str:
         ids = ids.tolist() if isinstance(ids, Tensor) else ids
         return "".join(_LETTERS[i] for i in ([ids] if isinstance(ids, int) else ids))
 
-    def batch_decode(self, rows: list | Tensor) -> list[str]:
+    def batch_decode(self, rows: list[int] | list[list[int]] | Int[Tensor, "batch *seq"]) -> list[str]:
         return [self.decode(row) for row in rows]
 
 
@@ -47,8 +51,13 @@ class FakeTextModel(nn.Module):
         self.table, self.stop_length, self.n_calls = table, stop_length, 0
         self.forced_characters = forced_characters or {}
 
-    def forward(self, src: Tensor) -> Tensor:
-        """Return logits [batch, seq, 11] for tokens [batch, seq]."""
+    def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq 11"]:
+        """Return the logits of the next letters.
+
+        Raises:
+            RuntimeError: the text is too long, or there were too many calls.
+            ValueError: a token is not one of the 11.
+        """
         self.n_calls += 1
         # All runs of one check together call the model fewer than 1000 times.
         if src.shape[1] > 80 or self.n_calls > 3000:
@@ -61,9 +70,8 @@ class FakeTextModel(nn.Module):
                 f"the text holds the id {int(src.max())}, but this model has only the tokens 0 to {len(_LETTERS) - 1}."
                 " An argmax over one position's logits is a token; over all positions it is an index into a table."
             )
-        weighted_tokens = (
-            F.one_hot(src, len(_LETTERS))[..., :9].float() * torch.arange(1, src.shape[1] + 1)[None, :, None]
-        )
+        letters, places = F.one_hot(src, len(_LETTERS))[..., :9].float(), torch.arange(1, src.shape[1] + 1)
+        weighted_tokens = letters * places[None, :, None]
         logits = F.pad((weighted_tokens.cumsum(1) @ self.table).sin() * 5, (0, len(_LETTERS) - 9), value=-19.0)
         logits[..., STOP] = -20.0
         for length, character in self.forced_characters.items():
@@ -81,7 +89,7 @@ class FakeOptimizer:
         signs: use only the signs of the gradients, as Adam does in its first step.
     """
 
-    def __init__(self, parameters: list, rate: float, signs: bool) -> None:
+    def __init__(self, parameters: list[nn.Parameter], rate: float, signs: bool) -> None:
         self.param_groups, self.state = [{"params": parameters, "lr": rate}], {}
         self.signs, self.steps = signs, 0
 
@@ -89,7 +97,7 @@ class FakeOptimizer:
         for p in self.param_groups[0]["params"]:
             p.grad = None if set_to_none or p.grad is None else torch.zeros_like(p)
 
-    def step(self, closure: Callable | None = None) -> Tensor | None:
+    def step(self, closure: Callable[[], Float[Tensor, ""]] | None = None) -> Float[Tensor, ""] | None:
         loss = closure() if closure else None
         self.steps += 1
         group = self.param_groups[0]
@@ -120,15 +128,15 @@ class FakeTrainableModel(nn.Module):
         self.table, self.start = nn.Parameter(table), table.clone()
         self.optimizer = optimizer or FakeOptimizer([self.table], 0.1 if signs else 0.5, signs)
 
-    def __deepcopy__(self, memo: dict) -> FakeTrainableModel:
+    def __deepcopy__(self, memo: dict[int, object]) -> FakeTrainableModel:
         twin = FakeTrainableModel(self.start.clone(), optimizer=self.optimizer, fresh=self.fresh)
         twin.table.grad = None if self.fresh else self.start.roll(1, 0)
         self.optimizer.param_groups[0]["params"] = [twin.table]
         self.optimizer.steps = 0
         return twin.train(self.training)
 
-    def forward(self, src: Tensor) -> Tensor:
-        """Return logits [batch, seq, vocab] for tokens [batch, seq]."""
+    def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
+        """Return the logits of the next tokens."""
         return (3.0 if self.training else 1.5) * self.table[src]
 
 
@@ -142,8 +150,9 @@ def view_training_step(result: object, model: FakeTrainableModel, optimizer: Fak
     """
     if result is None:
         return None
-    is_number = isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1)
-    loss = torch.tensor(float(result), dtype=torch.float64) if is_number else result
+    loss = result
+    if isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1):
+        loss = torch.tensor(float(result), dtype=torch.float64)
     table, grad = model.table.detach().clone(), model.table.grad
     moved = 1 if not torch.equal(table, model.start) else 0 if grad is not None and grad.any() else -1
     facts = isinstance(result, float), model.training, moved, optimizer.steps

@@ -1,6 +1,9 @@
 """Lesson 13: a model that returns the input of out_proj, and a view of the model after the call."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -8,13 +11,16 @@ from torch import Tensor, nn
 from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
 
 class _RecordingLinear(nn.Linear):
     """A linear layer that records its last input."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        self.last_input = x
-        return super().forward(x)
+    def forward(self, input: Tensor) -> Tensor:
+        self.last_input = input
+        return super().forward(input)
 
 
 class HeadOutputModel(FakeGPT):
@@ -23,15 +29,15 @@ class HeadOutputModel(FakeGPT):
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)
         self.recorder = _RecordingLinear(config.d_model, config.d_model)
-        self.blocks[layer].attn.out_proj = self.recorder
+        self.blocks[layer].get_submodule("attn").out_proj = self.recorder
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
         super().forward(tokens)
         return self.recorder.last_input
 
 
 @torch.no_grad()
-def view_without_hooks(result: object, model: nn.Module, *rest: object) -> object:
+def view_without_hooks(result: object, model: FakeGPT, *rest: object) -> object:
     """Collect the result of a call and the state of the model after the call, and remove all hooks.
 
     Returns:

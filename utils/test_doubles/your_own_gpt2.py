@@ -4,13 +4,19 @@ An answer can call the whole model or its parts. With `strict=True`, the model, 
 get more than one position in a pass after the prompt.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.models.your_own_gpt2 import GPTConfig
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 REFUSAL_PHRASE = "together in a pass after the prompt"
 
@@ -32,19 +38,20 @@ class _SinglePositionLinear(nn.Linear):
         super().__init__(n_inputs, n_outputs)
         self.label, self.strict, self.called = label, strict, False
 
-    def forward(self, x: Tensor) -> Tensor:
-        if self.strict and self.called and x.dim() > 2 and x.shape[-2] > 1:
-            raise RuntimeError(f"{x.shape[-2]} positions went through {self.label} {REFUSAL_PHRASE}")
+    def forward(self, input: Tensor) -> Tensor:
+        if self.strict and self.called and input.dim() > 2 and input.shape[-2] > 1:
+            raise RuntimeError(f"{input.shape[-2]} positions went through {self.label} {REFUSAL_PHRASE}")
         self.called = True
-        return super().forward(x)
+        return super().forward(input)
 
 
 class _Attention(nn.Module):
     def __init__(self, config: GPTConfig, strict: bool) -> None:
         super().__init__()
         d = config.d_model
-        for name, label in (("W_query", "the model"), ("W_key", "W_key"), ("W_value", "W_value")):
-            setattr(self, name, _SinglePositionLinear(d, d, label, strict))
+        self.W_query, self.W_key, self.W_value = (
+            _SinglePositionLinear(d, d, label, strict) for label in ("the model", "W_key", "W_value")
+        )
         self.out_proj = nn.Linear(d, d)
         self.num_heads = config.n_heads
 
@@ -89,7 +96,7 @@ class FakeGPT(nn.Module):
             for name, parameter in self.named_parameters():
                 parameter.copy_(fill(name, parameter.shape))
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
         for block in self.blocks:
             x = block(x)

@@ -1,6 +1,11 @@
 """Configure Sphinx for the book. `utils.book.site` passes the settings that differ between builds as `-D` options."""
 
+from __future__ import annotations
+
 import re
+from typing import Any
+
+from sphinx.application import Sphinx
 
 project = "Attention, by hand"
 author = "the coginst authors"
@@ -37,18 +42,17 @@ html_theme_options = {
     "use_source_button": False,
     "navigation_with_keys": False,
     "back_to_top_button": False,
-    **dict.fromkeys(
-        ("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()
-    ),  # the sidebar already contains all links
+    # The sidebar already contains all links.
+    **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
 html_context = {"default_mode": "auto"}  # light or dark, the same as the reader's system
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", remove_empty_headings)
 
 
-def remove_empty_headings(app, pagename, templatename, context, doctree):
+def remove_empty_headings(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Turn empty table headers into plain cells, so that a screen reader does not announce them as headers."""
     context["body"] = re.sub(r"<th( [^>]*)?>\s*(<p></p>)?\s*</th>", "<td></td>", context.get("body", ""))
