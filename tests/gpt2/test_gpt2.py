@@ -19,6 +19,7 @@ from utils import gpt2
 from utils.gpt2 import model as model_module
 from utils.gpt2 import sources
 from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, byte_symbols, read_merges
+from utils.models.your_own_gpt2 import GPTConfig, shapes
 
 PROMPT = "When Mary and John went to the store, John gave a drink to"
 
@@ -124,16 +125,14 @@ def record_layer_0(model, prompt):
     """Record the input of layer 0's attention, its queries, keys and values, and its weights, from the whole model."""
     activations = {}
     attention = model.transformer.h[0].attn
+    read_input = lambda m, args, kwargs: activations.update(x=(args or [kwargs["hidden_states"]])[0][0])
     hooks = [
-        attention.register_forward_pre_hook(
-            lambda m, args, kwargs: activations.update(x=(args or [kwargs["hidden_states"]])[0][0]), with_kwargs=True
-        )
+        attention.register_forward_pre_hook(read_input, with_kwargs=True),
+        attention.c_attn.register_forward_hook(lambda m, args, out: activations.update(qkv=out[0])),
     ]
-    hooks += [attention.c_attn.register_forward_hook(lambda m, args, out: activations.update(qkv=out[0]))]
+    ids = gpt2.load_tokenizer()(prompt, return_tensors="pt").input_ids
     with torch.no_grad():
-        activations["weights"] = model(
-            gpt2.load_tokenizer()(prompt, return_tensors="pt").input_ids, output_attentions=True
-        ).attentions[0][0]
+        activations["weights"] = model(ids, output_attentions=True).attentions[0][0]
     for hook in hooks:
         hook.remove()
     return activations
@@ -160,9 +159,8 @@ def assert_layer_0_is_the_models(model, path, prompt, atol=1e-5):
 
 @pytest.mark.parametrize("place", ["plain", "cache"])
 def test_layer_0_from_slices_is_the_full_models(full, places, place):
-    tokens = assert_layer_0_is_the_models(
-        full[0], places[place], PROMPT, atol=1e-4
-    )  # sums of 768 products of order one
+    # The results are sums of 768 products of order one.
+    tokens = assert_layer_0_is_the_models(full[0], places[place], PROMPT, atol=1e-4)
     assert tokens[:2] == ["When", " Mary"] and len(tokens) == 14
 
 
@@ -411,31 +409,10 @@ def compact(tmp_path):
     sample = lambda *shape: torch.randn(*shape, generator=generator).half()
     GPT2Config(n_layer=1, n_head=3, n_embd=d, n_positions=20).save_pretrained(tmp_path)
     ids = torch.tensor(sorted(gpt2.load_tokenizer().encode("When Mary and went store, to")), dtype=torch.int32)
-    layer = {
-        "ln_1.weight": [d],
-        "ln_1.bias": [d],
-        "attn.c_attn.weight": [d, 3 * d],
-        "attn.c_attn.bias": [3 * d],
-        "attn.c_proj.weight": [d, d],
-        "attn.c_proj.bias": [d],
-        "ln_2.weight": [d],
-        "ln_2.bias": [d],
-        "mlp.c_fc.weight": [d, 4 * d],
-        "mlp.c_fc.bias": [4 * d],
-        "mlp.c_proj.weight": [4 * d, d],
-        "mlp.c_proj.bias": [d],
-    }
-    state = {f"transformer.h.0.{name}": sample(*shape) for name, shape in layer.items()}
-    state |= {
-        "transformer.wpe.weight": sample(20, d),
-        "transformer.ln_f.weight": sample(d),
-        "transformer.ln_f.bias": sample(d),
-    }
-    save_file(
-        {**state, "wte.rows": sample(len(ids), d), "wte.ids": ids, "wte.other": sample(d)},
-        tmp_path / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+    sizes = shapes(GPTConfig(vocab_size=50257, n_positions=20, d_model=d, n_layers=1, n_heads=3))
+    state = {f"transformer.{name}": sample(*shape) for name, shape in sizes.items() if name != "wte.weight"}
+    state |= {"wte.rows": sample(len(ids), d), "wte.ids": ids, "wte.other": sample(d)}
+    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
     return tmp_path
 
 
@@ -444,10 +421,8 @@ def compact(tmp_path):
 def test_the_compact_embedding_is_the_expanded_models_own(compact, prompt):
     model, _ = gpt2.load_gpt2(compact)
     assert_layer_0_is_the_models(model, compact, prompt)
-    assert (
-        model.get_input_embeddings().weight.shape == (50257, 12)
-        and model.lm_head.weight is model.transformer.wte.weight
-    )
+    assert model.get_input_embeddings().weight.shape == (50257, 12)
+    assert model.lm_head.weight is model.transformer.wte.weight
 
 
 def test_the_bundled_one_is_read_as_its_whole_model():

@@ -123,10 +123,8 @@ def test_it_learns_and_says_when(comparison):
         for run in runs:
             assert run.steps == [0, 50, 100, 120] and len(run.loss) == len(run.accuracy) == 4
             assert run.accuracy[0] < 0.2 and run.accuracy[-1] > 0.99 and run.loss[0] > run.loss[-1]
-            assert (
-                run.first_copying_step == next(s for s, a in zip(run.steps, run.accuracy) if a >= 0.99)
-                and run.seconds > 0
-            )
+            assert run.first_copying_step == next(s for s, a in zip(run.steps, run.accuracy) if a >= 0.99)
+            assert run.seconds > 0
     assert comparison.first_copying_steps == {
         name: [run.first_copying_step for run in runs] for name, runs in comparison.runs.items()
     }
@@ -227,12 +225,8 @@ def test_a_table_of_what_was_measured():
         [1, 2.5], {"a": torch.tensor([[0.5, 1.0], [0.7, 1.0]]), "a long name that needs room": torch.zeros(2, 2)}
     )
     rows = found.table("factor").split("\n")
-    assert (
-        "factor" in rows[0]
-        and rows[1].split()[:4] == ["1", "60.0", "(50.0", "to"]
-        and "100.0 (100.0 to 100.0)" in rows[2]
-        and "2.5" in rows[2]
-    )
+    assert "factor" in rows[0] and rows[1].split()[:4] == ["1", "60.0", "(50.0", "to"]
+    assert "100.0 (100.0 to 100.0)" in rows[2] and "2.5" in rows[2]
     assert len({len(row) for row in rows}) == 1
 
 
@@ -260,9 +254,8 @@ def test_a_longer_text_moves_its_copy_away():
 
 def test_texts_repeat_from_the_period_on():
     text = gram_attention.repeated_texts(compared(a=knower()), 3, 6, 20)
-    assert (
-        text.shape == (3, 20) and torch.equal(text[:, 6:], text[:, :-6]) and not torch.equal(text[:, 3:6], text[:, :3])
-    )
+    assert text.shape == (3, 20) and torch.equal(text[:, 6:], text[:, :-6])
+    assert not torch.equal(text[:, 3:6], text[:, :3])
 
 
 @pytest.mark.parametrize("lengths, period", [((33,), None), ((32,), 32), ((32,), 1), ((2,), None)])
@@ -311,10 +304,8 @@ def test_a_loud_key_is_followed_by_who_follows_loud_keys():
 
 def test_a_quiet_key_is_never_found():
     done = compared(a=knower())
-    assert (
-        gram_attention.accuracy_with_scaled_keys(done, (0.5,), "itself").values["a"].max() < 0.2
-        and gram_attention.accuracy_with_scaled_keys(done, (0.5,), "others").values["a"].min() == 1
-    )
+    assert gram_attention.accuracy_with_scaled_keys(done, (0.5,), "itself").values["a"].max() < 0.2
+    assert gram_attention.accuracy_with_scaled_keys(done, (0.5,), "others").values["a"].min() == 1
 
 
 def test_loudness_leaves_the_model_as_it_was():
@@ -356,17 +347,13 @@ def test_where_a_head_looks_back_to():
     inputs, _ = copy_batch(8, SEQ, VOCAB)
     for back in (15, 3, 0):
         weight = gram_attention.weight_by_distance(knower(back), inputs)
-        assert (
-            weight.shape == (1, SEQ - 1)
-            and weight[0, back] > 0.99
-            and weight[0].sum() == pytest.approx(float(weight[0, back]), abs=0.01)
-        )
+        assert weight.shape == (1, SEQ - 1) and weight[0, back] > 0.99
+        assert weight[0].sum() == pytest.approx(float(weight[0, back]), abs=0.01)
     # Uniform weights: the last 16 rows have 1/16 … 1/31, and only a few of these rows reach far back.
     even = CopyModel(ByDistance(), VOCAB, VOCAB)
     weight = gram_attention.weight_by_distance(even, inputs)[0]
-    assert weight[0] == pytest.approx(sum(1 / n for n in range(16, 32)) / 16, abs=1e-6) and weight[30] == pytest.approx(
-        1 / 31, abs=1e-6
-    )
+    assert weight[0] == pytest.approx(sum(1 / n for n in range(16, 32)) / 16, abs=1e-6)
+    assert weight[30] == pytest.approx(1 / 31, abs=1e-6)
 
 
 # ---------------------------------------------------------------- cost
@@ -418,15 +405,12 @@ def test_the_study_says_what_was_found(study):
         assert all(stored_mean(study, "longer", name, n) < 8 for n in (48, 64, 96))  # chance is 6.25
         peak = study["back"].values[name]
         assert peak.argmax(-1).eq(15).all() and (peak[:, 15] > 0.35).all()
-    assert (
-        stored_mean(study, "loud others", "triple", 50) > 99 and stored_mean(study, "loud others", "standard", 50) < 30
-    )
-    assert (
-        stored_mean(study, "loud itself", "triple", 50) < 8 and stored_mean(study, "loud itself", "standard", 50) > 97
-    )
-    assert (
-        stored_mean(study, "quiet others", "triple", 0) < 8 and stored_mean(study, "quiet others", "standard", 0) > 99
-    )
+    assert stored_mean(study, "loud others", "triple", 50) > 99
+    assert stored_mean(study, "loud others", "standard", 50) < 30
+    assert stored_mean(study, "loud itself", "triple", 50) < 8
+    assert stored_mean(study, "loud itself", "standard", 50) > 97
+    assert stored_mean(study, "quiet others", "triple", 0) < 8
+    assert stored_mean(study, "quiet others", "standard", 0) > 99
     assert stored_mean(study, "repeats", "triple", 96) > stored_mean(study, "repeats", "standard", 96) + 25
 
 

@@ -28,9 +28,8 @@ def fixed():
 
 def test_prompts_are_linear_with_relative_noise_in_the_examples_alone():
     z_q, z, y_q = lab.draw(4000, 20, 3, noise_std=0.5, queries=2, generator=torch.Generator().manual_seed(0))
-    assert (
-        z_q.shape == (4000, 2, 4) and z.shape == (4000, 20, 4) and y_q.shape == (4000, 2, 1) and not z_q[..., -1].any()
-    )
+    assert z_q.shape == (4000, 2, 4) and z.shape == (4000, 20, 4) and y_q.shape == (4000, 2, 1)
+    assert not z_q[..., -1].any()
     x, y = z[..., :3], z[..., 3:]
     beta = torch.linalg.lstsq(x, y).solution
     noise = ((y - x @ beta).square().sum() / (4000 * 17)).sqrt()
@@ -193,9 +192,8 @@ def test_starts(init):
         return
     size = 1e-4 if init == "small_id_qk" else 1e-6
     signs = torch.tensor([1.0, 1, -1, -1] if init == "oppo_small_id" else [1.0] * 4)
-    assert torch.equal(q, signs[:, None, None] * size * torch.eye(6)) and torch.equal(
-        k, (size * torch.eye(6)).expand(4, 6, 6)
-    )
+    assert torch.equal(q, signs[:, None, None] * size * torch.eye(6))
+    assert torch.equal(k, (size * torch.eye(6)).expand(4, 6, 6))
     assert torch.equal(v, k) if init == "small_id" else v.abs().max() > 0.1
     assert lab.circuits(model)[0][0].diagonal(dim1=1, dim2=2).mean(-1).sign().tolist() == signs.tolist()
     stack = lab.build_model(RegressionConfig(init=init, n_head=2, n_layers=2))
@@ -320,9 +318,8 @@ def test_configurations_that_cannot_be(bad, snapshot):
 
 def test_defaults():
     assert RegressionConfig(d=7).length == 56 and RegressionConfig(L=9).length == 9
-    assert [RegressionConfig(n_head=h).total_steps for h in (1, 2, 4)] == [4000, 4000, 8000] and RegressionConfig(
-        steps=5
-    ).total_steps == 5
+    assert [RegressionConfig(n_head=h).total_steps for h in (1, 2, 4)] == [4000, 4000, 8000]
+    assert RegressionConfig(steps=5).total_steps == 5
 
 
 def test_options_that_an_optimiser_does_not_take():
@@ -345,22 +342,12 @@ def test_every_optimiser_learns(optimiser):
 
 def test_what_a_run_reads():
     run = train(RegressionConfig(n_head=2, **SHORT), progress=False)
-    assert run.loss_steps == [
-        0,
-        5,
-        10,
-        15,
-        20,
-        25,
-        29,
-    ] and run.validation_steps == run.dynamics_steps == run.matrix_steps == [0, 10, 20, 30]
+    assert run.loss_steps == [0, 5, 10, 15, 20, 25, 29]
+    assert run.validation_steps == run.dynamics_steps == run.matrix_steps == [0, 10, 20, 30]
     assert run.w.shape == run.mu.shape == (4, 1, 2) and run.qk.shape == (4, 1, 2, 6, 6) and run.ov.shape == (4, 1, 2, 6)
     qk, ov = lab.circuits(run.model)
-    assert (
-        torch.equal(run.qk[-1], qk)
-        and torch.equal(run.ov[-1, 0], ov[0][..., 0])
-        and torch.equal(run.mu[-1, 0], ov[0][:, -1, 0])
-    )
+    assert torch.equal(run.qk[-1], qk) and torch.equal(run.ov[-1, 0], ov[0][..., 0])
+    assert torch.equal(run.mu[-1, 0], ov[0][:, -1, 0])
     assert [round(s.w, 6) for s in lab.statistics(run.model)] == [round(w, 6) for w in run.w[-1, 0].tolist()]
     start, _ = lab.circuits(lab.build_model(run.config))
     assert torch.equal(run.qk[0], start) and not run.model.training
@@ -395,11 +382,8 @@ def test_a_run_taken_up_ends_as_if_it_had_never_stopped(tmp_path, monkeypatch):
     assert taken_up.finished and not taken_up.interrupted
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, taken_up.model.state_dict()[name]), name
-    assert (
-        taken_up.validation_losses == whole.validation_losses
-        and torch.equal(taken_up.w, whole.w)
-        and torch.equal(taken_up.qk, whole.qk)
-    )
+    assert taken_up.validation_losses == whole.validation_losses and torch.equal(taken_up.w, whole.w)
+    assert torch.equal(taken_up.qk, whole.qk)
     assert taken_up.resume() is taken_up
 
 
@@ -408,12 +392,8 @@ def test_a_saved_run_comes_back_whole(tmp_path):
     path = run.save(tmp_path / "deep" / "run")
     again = Run.load(path)
     assert path.suffix == ".safetensors" and [p.name for p in path.parent.iterdir()] == ["run.safetensors"]
-    assert (
-        again.config == run.config
-        and again.losses == run.losses
-        and again.loss_steps == run.loss_steps
-        and again.done == 30
-    )
+    assert again.config == run.config and again.losses == run.losses and again.loss_steps == run.loss_steps
+    assert again.done == 30
     assert torch.equal(again.qk, run.qk) and torch.equal(again.model.o_proj.weight, run.model.o_proj.weight)
     p = lab.draw(3, 5, 5)
     assert torch.equal(again.model(p.z_q, p.z), run.model(p.z_q, p.z))

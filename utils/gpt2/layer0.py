@@ -6,14 +6,19 @@ import contextlib
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.gpt2.sources import CONFIG, INDEX, WEIGHTS, Source, WeightsError, remedy_for, source
+from utils.gpt2.sources import CONFIG, INDEX, WEIGHTS, Source, WeightsError, source
 from utils.gpt2.tokenizer import backend_tokenizer
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from safetensors import safe_open
 
 
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
@@ -28,15 +33,16 @@ def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[li
     weights = source(path)
     ids = encode_prompt(prompt, weights)
     with Checkpoint(weights) as checkpoint:
-        x = checkpoint.read_embeddings(ids) + checkpoint.read_tensor(
-            "wpe.weight", [weights.n_positions, weights.d_model], rows=(0, len(ids))
-        )
+        shape = [weights.n_positions, weights.d_model]
+        x = checkpoint.read_embeddings(ids) + checkpoint.read_tensor("wpe.weight", shape, slice(len(ids)))
         w, b = (checkpoint.read_tensor(f"h.0.ln_1.{part}", [weights.d_model]) for part in ("weight", "bias"))
     tokens = [backend_tokenizer().decode([i], skip_special_tokens=False) for i in ids.tolist()]
     return tokens, F.layer_norm(x, (weights.d_model,), w, b, weights.epsilon)
 
 
-def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLike | None = None) -> tuple[Tensor, ...]:
+def get_split_l0_heads(
+    head_idx: int, bias: bool = False, path: str | os.PathLike | None = None
+) -> tuple[Float[Tensor, "d_model d_head"] | Float[Tensor, "d_head"], ...]:
     """Return the query and key weights of one head of layer 0.
 
     Args:
@@ -45,6 +51,10 @@ def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLik
 
     Returns:
         (W_Q, W_K), or (W_Q, W_K, b_Q, b_K) with `bias`. Weights are [d_model, d_head], and biases [d_head].
+
+    Raises:
+        ValueError: the model has no such head.
+        WeightsError: the file is damaged, or a tensor has the wrong shape or is not finite.
     """
     weights = source(path)
     (W_Q, b_Q), (W_K, b_K) = (_read_head(weights, head_idx, part) for part in (0, 1))
@@ -54,7 +64,12 @@ def get_split_l0_heads(head_idx: int, bias: bool = False, path: str | os.PathLik
 def get_l0_values(
     head_idx: int, path: str | os.PathLike | None = None
 ) -> tuple[Float[Tensor, "d_model d_head"], Float[Tensor, "d_head"]]:
-    """Return the value weights and biases of one head of layer 0."""
+    """Return the value weights and biases of one head of layer 0.
+
+    Raises:
+        ValueError: the model has no such head.
+        WeightsError: the file is damaged, or a tensor has the wrong shape or is not finite.
+    """
     return _read_head(source(path), head_idx, 2)
 
 
@@ -68,10 +83,10 @@ def _read_head(weights: Source, head_idx: int, part: int) -> tuple[Tensor, Tenso
             f"there is no head {head}: {weights.name} has {weights.n_heads} heads, from 0 to {weights.n_heads - 1}."
         )
     start = part * weights.d_model + head * weights.d_head
-    columns, d = (start, start + weights.d_head), weights.d_model
+    columns, d = slice(start, start + weights.d_head), weights.d_model
     with Checkpoint(weights) as checkpoint:
-        weight = checkpoint.read_tensor("h.0.attn.c_attn.weight", [d, 3 * d], columns=columns)
-        return weight, checkpoint.read_tensor("h.0.attn.c_attn.bias", [3 * d], rows=columns)
+        weight = checkpoint.read_tensor("h.0.attn.c_attn.weight", [d, 3 * d], (slice(None), columns))
+        return weight, checkpoint.read_tensor("h.0.attn.c_attn.bias", [3 * d], columns)
 
 
 def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
@@ -98,11 +113,16 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
             f"the prompt has {len(ids)} tokens, but {weights.name} has {weights.n_positions} positions. Shorten it."
         )
     if max(ids) >= weights.vocab_size:
-        raise WeightsError(
-            f"{weights.path / CONFIG} says {weights.vocab_size} tokens, but GPT-2's tokenizer has 50257."
-            f" {remedy_for(weights.path)}"
-        )
+        problem = f"{weights.path / CONFIG} says {weights.vocab_size} tokens, but GPT-2's tokenizer has 50257."
+        raise WeightsError.for_damage(weights.path, problem)
     return torch.tensor(ids, device="cpu")
+
+
+def require_finite(folder: Path, name: str, tensor: Float[Tensor, "..."]) -> None:
+    """Raise `WeightsError` if a tensor of the GPT-2 in `folder` contains nan or inf."""
+    if not tensor.isfinite().all():
+        problem = f"{name} in {folder} contains numbers that are not finite (nan or inf)."
+        raise WeightsError.for_damage(folder, problem)
 
 
 class Checkpoint:
@@ -112,7 +132,8 @@ class Checkpoint:
     """
 
     def __init__(self, weights: Source) -> None:
-        self.weights, self._files, self._locations = weights, contextlib.ExitStack(), {}
+        self.weights, self._files = weights, contextlib.ExitStack()
+        self._locations: dict[str, tuple[safe_open, str]] = {}  # for each name, its file and its name in the file
 
     def __enter__(self) -> Checkpoint:
         with contextlib.ExitStack() as self._files:
@@ -130,61 +151,70 @@ class Checkpoint:
     def _names(self) -> Sequence[str]:
         if (self.weights.path / WEIGHTS).exists():
             return [WEIGHTS]
+        index = self.weights.path / INDEX
         try:
-            return sorted(
-                set(json.loads((self.weights.path / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
-            )
+            return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise WeightsError(
-                f"{self.weights.path / INDEX} is damaged ({error}). {remedy_for(self.weights.path)}"
-            ) from None
+            raise self._error(f"{index} is damaged ({error}).") from None
 
-    def _open(self, name: str):
+    def _open(self, name: str) -> safe_open:
         from safetensors import SafetensorError, safe_open
 
         path = self.weights.path / name
         try:
             return self._files.enter_context(safe_open(path, framework="pt"))
         except (SafetensorError, OSError) as error:
-            raise WeightsError(
-                f"{path} cannot be read, because it is truncated or damaged ({error}). {remedy_for(self.weights.path)}"
-            ) from None
+            raise self._error(f"{path} cannot be read, because it is truncated or damaged ({error}).") from None
 
-    def tensor_names(self) -> list[str]:
-        """Return the names of all tensors, without the prefix `transformer.`."""
-        return list(self._locations)
+    @property
+    def is_compact(self) -> bool:
+        """Whether the file stores only the embeddings of trained tokens, as the small GPT-2 does."""
+        return "wte.rows" in self._locations
+
+    def read_all(self) -> dict[str, Float[Tensor, "..."]]:
+        """Read every tensor by its name without a prefix. `wte.weight` has the rows of all tokens.
+
+        Raises:
+            WeightsError: a tensor has the wrong shape or is not finite.
+        """
+        tensors = {name: self.read_tensor(name) for name in self._locations if not name.startswith("wte.")}
+        every_id = torch.arange(self.weights.vocab_size)
+        tensors["wte.weight"] = self.read_embeddings(every_id) if self.is_compact else self.read_tensor("wte.weight")
+        return tensors
 
     def read_tensor(
         self,
         name: str,
         shape: Sequence[int | None] | None = None,
-        rows: tuple[int, int] | None = None,
-        columns: tuple[int, int] | None = None,
+        part: slice | tuple[slice, slice] = slice(None),
     ) -> Float[Tensor, "..."]:
-        """Read a tensor, or only its rows or columns from `start` to `stop`.
+        """Read a tensor, or only a part of its rows, or of its rows and columns.
 
         Args:
             shape: the required shape of the whole tensor. None, as the shape or as one of its sizes, accepts anything.
-        """
-        tensor = self._slice(name, shape)
-        if columns is not None:
-            piece = tensor[:, columns[0] : columns[1]]
-        else:
-            piece = tensor[rows[0] : rows[1]] if rows is not None else tensor[:]
-        return self._require_finite(name, piece)
 
-    def read_rows(self, name: str, shape: Sequence[int | None], indices: Sequence[int]) -> Tensor:
-        """Read some rows of a matrix, in the order of `indices`."""
+        Raises:
+            WeightsError: the tensor is missing, has the wrong shape or is not finite.
+        """
+        return self._require_finite(name, self._slice(name, shape)[part])
+
+    def read_rows(
+        self, name: str, shape: Sequence[int | None], indices: Sequence[int]
+    ) -> Float[Tensor, "n_indices d_out"]:
+        """Read some rows of a matrix, in the order of `indices`; the errors are those of `read_tensor`."""
         matrix = self._slice(name, shape)
         return self._require_finite(name, torch.cat([matrix[i : i + 1] for i in indices]))
 
-    def read_embeddings(self, ids: Tensor) -> Float[Tensor, "seq d_model"]:
+    def read_embeddings(self, ids: Int[Tensor, "seq"]) -> Float[Tensor, "seq d_model"]:
         """Read the token embeddings of `ids`.
 
         The small GPT-2 stores only the rows of trained tokens, and one vector for all other tokens.
+
+        Raises:
+            WeightsError: the embeddings are damaged, have the wrong shape or are not finite.
         """
         d = self.weights.d_model
-        if "wte.rows" not in self._locations:
+        if not self.is_compact:
             return self.read_rows("wte.weight", [self.weights.vocab_size, d], ids.tolist())
         trained = self.read_trained_ids()
         place = torch.searchsorted(trained, ids).clamp_max(len(trained) - 1)
@@ -195,36 +225,33 @@ class Checkpoint:
         return embeddings
 
     def read_trained_ids(self) -> Int[Tensor, "n"]:
-        """Return the ids of the tokens that the small GPT-2 was trained on, in ascending order."""
+        """Return the ids of the tokens that the small GPT-2 was trained on, in ascending order.
+
+        Raises:
+            WeightsError: there are no ids, or they are not in ascending order.
+        """
         ids = self._slice("wte.ids", [None])[:].long()
         if not len(ids) or ids[0] < 0 or ids[-1] >= self.weights.vocab_size or (ids.diff() <= 0).any():
-            raise WeightsError(
-                f"wte.ids in {self.weights.path} are not token ids in ascending order. {remedy_for(self.weights.path)}"
-            )
+            raise self._error(f"wte.ids in {self.weights.path} are not token ids in ascending order.")
         return ids
 
-    def _slice(self, name: str, shape: Sequence[int | None] | None):
+    def _slice(self, name: str, shape: Sequence[int | None] | None) -> Any:  # safetensors exports no type
         if name not in self._locations:
-            raise WeightsError(
-                f"{self.weights.path} has no tensor {name}, so these are not the weights of a GPT-2."
-                f" {remedy_for(self.weights.path)}"
-            )
+            problem = f"{self.weights.path} has no tensor {name}, so these are not the weights of a GPT-2."
+            raise self._error(problem)
         file, key = self._locations[name]
         tensor = file.get_slice(key)
         actual = list(tensor.get_shape())
-        if shape is None:
-            return tensor
-        if len(actual) != len(shape) or any(want is not None and have != want for have, want in zip(actual, shape)):
-            raise WeightsError(
-                f"{name} in {self.weights.path} has the shape {actual}, but the configuration says {list(shape)}."
-                f" {remedy_for(self.weights.path)}"
-            )
+        if shape is not None and (
+            len(actual) != len(shape) or any(want not in (None, have) for have, want in zip(actual, shape))
+        ):
+            place = f"{name} in {self.weights.path}"
+            raise self._error(f"{place} has the shape {actual}, but the configuration says {list(shape)}.")
         return tensor
 
     def _require_finite(self, name: str, piece: Tensor) -> Tensor:
-        if not piece.isfinite().all():
-            raise WeightsError(
-                f"{name} in {self.weights.path} contains numbers that are not finite (nan or inf)."
-                f" {remedy_for(self.weights.path)}"
-            )
+        require_finite(self.weights.path, name, piece)
         return piece.float()
+
+    def _error(self, problem: str) -> WeightsError:
+        return WeightsError.for_damage(self.weights.path, problem)

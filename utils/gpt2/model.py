@@ -7,19 +7,20 @@ import functools
 import io
 import logging
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from utils.gpt2.layer0 import Checkpoint
-from utils.gpt2.sources import Source, WeightsError, remedy_for, source
+from utils.gpt2.layer0 import Checkpoint, require_finite
+from utils.gpt2.sources import Source, WeightsError, source
 from utils.gpt2.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel, GPT2TokenizerFast
+    from transformers import GPT2LMHeadModel, GPT2Tokenizer
 
 
-def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, GPT2TokenizerFast]:
+def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, GPT2Tokenizer]:
     """Return the model (in eval mode, float32, on the CPU) and its tokenizer. Later calls return the same model.
 
     The model uses the "eager" implementation of attention, so that `output_attentions=True` returns the attention
@@ -34,26 +35,20 @@ def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, G
 
 @functools.lru_cache(maxsize=2)
 def _load(weights: Source) -> GPT2LMHeadModel:
-    with Checkpoint(weights) as checkpoint:  # raises a WeightsError if a file is damaged
-        small = "wte.rows" in checkpoint.tensor_names()
     # A new model first samples random weights, so fork_rng preserves the caller's random state.
-    with torch.random.fork_rng(devices=[]), _silence_transformers():
-        model = _load_expanded(weights) if small else _load_pretrained(weights)
+    with Checkpoint(weights) as checkpoint, torch.random.fork_rng(devices=[]), _silence_transformers():
+        model = _load_expanded(checkpoint) if checkpoint.is_compact else _load_pretrained(weights)
     for name, parameter in model.named_parameters():
-        if not parameter.isfinite().all():
-            raise WeightsError(
-                f"{name} in {weights.path} contains numbers that are not finite (nan or inf)."
-                f" {remedy_for(weights.path)}"
-            )
+        require_finite(weights.path, name, parameter)
     # Convert explicitly, because this process may have a different default device or dtype.
-    return model.to("cpu", torch.float32)
+    return model.cpu().float()
 
 
 def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
     from transformers import GPT2LMHeadModel
 
     try:
-        model, info = GPT2LMHeadModel.from_pretrained(
+        loaded = GPT2LMHeadModel.from_pretrained(
             weights.path,
             local_files_only=True,
             attn_implementation="eager",
@@ -63,53 +58,38 @@ def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
             ignore_mismatched_sizes=True,
         )
     except Exception as error:
-        raise WeightsError(
-            f"{weights.path} cannot be loaded ({' '.join(str(error).split())[:300]}). {remedy_for(weights.path)}"
-        ) from error
+        problem = f"{weights.path} cannot be loaded ({' '.join(str(error).split())[:300]})."
+        raise WeightsError.for_damage(weights.path, problem) from error
+    model, info = cast("tuple[GPT2LMHeadModel, dict[str, Any]]", loaded)
     missing = sorted(set(info["missing_keys"]) - {"lm_head.weight"})
     misshapen = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     for problem, names in (("has no", missing), ("has the wrong shape for", misshapen)):
         if names:
-            raise WeightsError(
-                f"{weights.path} {problem} {', '.join(names[:3])}{' …' if len(names) > 3 else ''}."
-                f" {remedy_for(weights.path)}"
-            )
+            names_text = f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
+            raise WeightsError.for_damage(weights.path, f"{weights.path} {problem} {names_text}.")
     return model
 
 
-def _load_expanded(weights: Source) -> GPT2LMHeadModel:
+def _load_expanded(checkpoint: Checkpoint) -> GPT2LMHeadModel:
     """Load the small GPT-2 with all 50,257 rows of its embedding. All untrained tokens get the same vector."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    with Checkpoint(weights) as checkpoint:
-        embedding = checkpoint.read_embeddings(torch.arange(weights.vocab_size))
-        state = {
-            f"transformer.{name}": checkpoint.read_tensor(name)
-            for name in checkpoint.tensor_names()
-            if not name.startswith("wte.")
-        }
-    model = GPT2LMHeadModel(
-        GPT2Config.from_pretrained(weights.path, local_files_only=True, attn_implementation="eager")
-    )
+    folder, tensors = checkpoint.weights.path, checkpoint.read_all()
+    state = {f"transformer.{name}": tensor for name, tensor in tensors.items()}
+    model = GPT2LMHeadModel(GPT2Config.from_pretrained(folder, local_files_only=True, attn_implementation="eager"))
     try:
-        differences = model.load_state_dict(
-            {**state, "transformer.wte.weight": embedding, "lm_head.weight": embedding}, strict=False
-        )
+        differences = model.load_state_dict(state | {"lm_head.weight": tensors["wte.weight"]}, strict=False)
     except RuntimeError as error:
-        raise WeightsError(
-            f"{weights.path} does not match its configuration ({' '.join(str(error).split())[:300]})."
-            f" {remedy_for(weights.path)}"
-        ) from None
+        problem = f"{folder} does not match its configuration ({' '.join(str(error).split())[:300]})."
+        raise WeightsError.for_damage(folder, problem) from None
     if names := [*differences.missing_keys, *differences.unexpected_keys]:
-        raise WeightsError(
-            f"{weights.path} does not match its configuration: these tensors are missing or superfluous:"
-            f" {', '.join(names[:3])}. {remedy_for(weights.path)}"
-        )
+        problem = f"these tensors are missing or superfluous: {', '.join(names[:3])}."
+        raise WeightsError.for_damage(folder, f"{folder} does not match its configuration: {problem}")
     return model
 
 
 @contextlib.contextmanager
-def _silence_transformers():
+def _silence_transformers() -> Iterator[None]:
     """Hide the progress bar and the reports of transformers, but not its errors."""
     from transformers.utils import logging as transformers_logging
 

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
 # GPT-2 has two names on the hub, and the Hugging Face cache may have a folder for each.
@@ -19,6 +20,11 @@ _announced: set[Source] = set()
 
 class WeightsError(ValueError):
     """An error for a GPT-2 that cannot be used. The message names the file, the problem and the remedy."""
+
+    @classmethod
+    def for_damage(cls, folder: Path, problem: str) -> WeightsError:
+        """Create the error for a damaged GPT-2 in `folder`; the message ends with the remedy for this folder."""
+        return cls(f"{problem} {remedy_for(folder)}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,11 @@ def source(path: str | os.PathLike | None = None) -> Source:
 
 
 def find_source(path: str | os.PathLike | None = None) -> Source:
-    """Choose a GPT-2 by the rules of `source`, but print nothing."""
+    """Choose a GPT-2 by the rules of `source`, but print nothing.
+
+    Raises:
+        WeightsError: `path` or COURSE_GPT2 names no usable GPT-2.
+    """
     if path is not None:
         return _source_at(path, "the path argument names it")
     if os.environ.get("COURSE_GPT2"):
@@ -94,9 +104,9 @@ def find_in_cache() -> tuple[Path | None, str]:
         from huggingface_hub import try_to_load_from_cache
 
         files = {name: try_to_load_from_cache(repository, name) for name in (CONFIG, WEIGHTS, INDEX, PICKLE)}
-        here = {name for name, file in files.items() if isinstance(file, str)}
-        if CONFIG in here and here & {WEIGHTS, INDEX}:
-            return Path(files[CONFIG]).parent, ""
+        here = {name: file for name, file in files.items() if isinstance(file, str)}
+        if CONFIG in here and here.keys() & {WEIGHTS, INDEX}:
+            return Path(here[CONFIG]).parent, ""
         if here:
             missing = CONFIG if CONFIG not in here else WEIGHTS
             note = f"; {repository} in the Hugging Face cache is incomplete: {missing} is missing"
@@ -144,34 +154,27 @@ def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
         sizes = {ours: int(config[theirs]) for ours, theirs in _SIZES.items()}
         epsilon = float(config.get("layer_norm_epsilon", 1e-5))
     except (KeyError, TypeError, ValueError) as error:
-        raise WeightsError(
-            f"{folder / CONFIG} does not specify the sizes of the model ({error}). {remedy_for(folder)}"
-        ) from None
+        problem = f"{folder / CONFIG} does not specify the sizes of the model ({error})."
+        raise WeightsError.for_damage(folder, problem) from None
     if min(sizes.values()) < 1 or sizes["d_model"] % sizes["n_heads"]:
-        raise WeightsError(
-            f"{folder / CONFIG} has sizes that are impossible for a GPT-2: {sizes}. {remedy_for(folder)}"
-        )
+        raise WeightsError.for_damage(folder, f"{folder / CONFIG} has sizes that are impossible for a GPT-2: {sizes}.")
     return Source(name, folder, real, reason, **sizes, epsilon=epsilon)
 
 
 _LAYOUT = f"Expected a folder with {CONFIG} and {WEIGHTS}, as written by save_pretrained."
-_SIZES = {
-    "n_layers": "n_layer",
-    "n_heads": "n_head",
-    "d_model": "n_embd",
-    "n_positions": "n_positions",
-    "vocab_size": "vocab_size",
-}
+_SIZES = dict(
+    n_layers="n_layer", n_heads="n_head", d_model="n_embd", n_positions="n_positions", vocab_size="vocab_size"
+)
 
 
-def _read_config(folder: Path) -> dict:
+def _read_config(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
     if not file.exists():
         raise WeightsError(f"{folder} has no {CONFIG}. {_LAYOUT}")
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise WeightsError(f"{file} is damaged ({error}). {remedy_for(folder)}") from None
+        raise WeightsError.for_damage(folder, f"{file} is damaged ({error}).") from None
     if not isinstance(config, dict) or config.get("model_type") != "gpt2":
         kind = config.get("model_type") if isinstance(config, dict) else type(config).__name__
         raise WeightsError(f"{file} describes another kind of model ({kind}), but this course reads only GPT-2.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import GPT2TokenizerFast
+    from transformers import GPT2Tokenizer
 
 MERGES = Path(__file__).resolve().parent.parent / "assets" / "gpt2" / "vocab.bpe"
 END_OF_TEXT = "<|endoftext|>"
@@ -50,11 +50,14 @@ def backend_tokenizer() -> Tokenizer:
 
 
 @functools.cache
-def load_tokenizer() -> GPT2TokenizerFast:
+def load_tokenizer() -> GPT2Tokenizer:
     """Return GPT-2's tokenizer of 50,257 tokens. `<|endoftext|>` (id 50256) begins, ends and pads texts."""
-    from transformers import GPT2TokenizerFast
+    from transformers import GPT2Tokenizer
 
     merges = read_merges()
-    return GPT2TokenizerFast(
-        vocab=build_vocabulary(merges), merges=merges, pad_token=END_OF_TEXT, model_max_length=int(1e9)
+    return GPT2Tokenizer(
+        vocab=build_vocabulary(merges),
+        merges=merges,  # pyright: ignore[reportArgumentType]  # the annotation of transformers lacks pairs
+        pad_token=END_OF_TEXT,
+        model_max_length=int(1e9),
     )

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,9 @@ from utils.lessons.files import ROOT, write_atomically
 from utils.models.lesson_models import load_parameters
 from utils.training import loop
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
 SEP = 0
 LETTERS = "abc"
 VOCAB = ("·", *LETTERS)  # index = token id
@@ -31,8 +35,8 @@ USUAL = ROOT / "utils" / "assets" / "abc_sorter" / "usual.safetensors"
 STUDY = USUAL.with_name("study.json")
 
 
-def encode(letters: Sequence[str] | str) -> Tensor:
-    """Encode three letters and the separator as ids, int64 [1, 4].
+def encode(letters: Sequence[str] | str) -> Int[Tensor, "1 4"]:
+    """Encode three letters and the separator as ids.
 
     Raises:
         ValueError: `letters` is not three letters from a, b and c.
@@ -43,19 +47,18 @@ def encode(letters: Sequence[str] | str) -> Tensor:
     return torch.tensor([[*map(VOCAB.index, letters), SEP]])
 
 
-def decode(ids: Tensor) -> str:
-    """Decode ids [n] to a string; the separator becomes a dot."""
+def decode(ids: Int[Tensor, "seq"]) -> str:
+    """Decode ids to a string; the separator becomes a dot."""
     return "".join(VOCAB[i] for i in ids.tolist())
 
 
-def all_sequences() -> Tensor:
-    """Return all 27 triples with their answers, int64 [27, 7]."""
-    triples = torch.tensor(list(itertools.product((1, 2, 3), repeat=3)))
-    return _with_answers(triples)
+def all_sequences() -> Int[Tensor, "27 7"]:
+    """Return all 27 triples with their answers."""
+    return _with_answers(torch.tensor(list(itertools.product((1, 2, 3), repeat=3))))
 
 
-def random_sequences(n: int, generator: torch.Generator | None = None) -> Tensor:
-    """Sample `n` triples with their answers, int64 [n, 7]; duplicates are allowed."""
+def random_sequences(n: int, generator: torch.Generator | None = None) -> Int[Tensor, "n 7"]:
+    """Sample `n` triples with their answers; duplicates are allowed."""
     return _with_answers(torch.randint(1, 4, (n, 3), generator=generator))
 
 
@@ -83,9 +86,10 @@ class Sorter(nn.Module):
         )
         self.final_norm = nn.LayerNorm(EMBED_DIM)
 
-    def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Map ids [batch, seq ≤ 7] to logits [batch, seq, 4]; with `return_weights` also return the weights [batch,
-        heads, seq, seq]."""
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], return_weights: bool = False
+    ) -> Float[Tensor, "batch seq 4"] | tuple[Float[Tensor, "batch seq 4"], Float[Tensor, "batch heads seq seq"]]:
+        """Return the logits of at most 7 ids; with `return_weights` also return the attention weights."""
         x = self.token_embed(tokens) + self.pos_embed.weight[: tokens.shape[-1]]
         mixed, weights = self.attention(self.norm1(x), return_weights=True)
         x = x + mixed
@@ -114,13 +118,13 @@ class Step:
     Attributes:
         prefix: the tokens so far, as text.
         probs: the probability of each letter.
-        weights: the weights of the last position, [heads, len(prefix)].
+        weights: the weights of the last position on each token of `prefix`.
         chosen: the letter that the model writes.
     """
 
     prefix: str
     probs: dict[str, float]
-    weights: Tensor
+    weights: Float[Tensor, "heads seq"]
     chosen: str
 
 
@@ -148,17 +152,17 @@ def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
 
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
-    """Count how many of the 27 triples a causal `model` sorts by greedy generation. A single pass is enough."""
+    """Count how many of the 27 triples a causal `model` sorts by greedy generation."""
     return int(_sorts_correctly(model).sum())
 
 
-def loss_on_all_tokens(model: nn.Module, sequences: Tensor) -> Tensor:
+def loss_on_all_tokens(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
     """Return the cross-entropy of every next token, as in the course's source text; this includes the letters of the
     input."""
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 
-def loss_on_outputs(model: nn.Module, sequences: Tensor) -> Tensor:
+def loss_on_outputs(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
     """Return the cross-entropy of the three sorted letters, the only predictable tokens."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
 
@@ -174,20 +178,19 @@ def without(model: Sorter, *heads: int, mlp: bool = False, positions: bool = Fal
     rest, width = copy.deepcopy(model), EMBED_DIM // NUM_HEADS
     with torch.no_grad():
         for head in heads:
-            rest.attention.o.weight[:, head * width : (head + 1) * width] = 0
+            rest.get_parameter("attention.o.weight")[:, head * width : (head + 1) * width] = 0
         if mlp:
-            rest.mlp[-1].weight.zero_()
+            rest.get_parameter("mlp.2.weight").zero_()
         if positions:
             rest.pos_embed.weight.zero_()
     return rest
 
 
 @torch.no_grad()
-def looks(model: Sorter) -> Tensor:
-    """Measure how much each head attends to the smallest, the middle and the largest letter.
+def looks(model: Sorter) -> Float[Tensor, "heads 3 3"]:
+    """Measure how much each head attends in each pass to the smallest, the middle and the largest letter.
 
-    Returns:
-        weights [heads, 3 passes, 3 letters], the mean over the six orders of a, b and c.
+    The weights [heads, passes, letters] are means over the six orders of a, b and c.
     """
     orders = all_sequences()[[5, 7, 11, 15, 19, 21]]
     weights = model(orders[:, :-1], return_weights=True)[1][:, :, 3:, :3]
@@ -222,6 +225,9 @@ def train(
     course's source text.
 
     The model is tested on all 27 triples every `every` steps, before the first step, and at the end.
+
+    Raises:
+        KeyboardInterrupt: the training was interrupted.
     """
     log = TrainingLog([], [], [])
 
@@ -335,10 +341,8 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
 
     stored = load_file(path)
     log = TrainingLog(*(stored.pop(f"log.{name}").tolist() for name in ("loss", "when", "sorted")))
-    try:
-        load_parameters(model, {name.removeprefix("model."): value for name, value in stored.items()})
-    except ValueError as error:
-        raise ValueError(f"the weights of the usual training do not fit this model: {error}.") from None
+    weights = {name.removeprefix("model."): value for name, value in stored.items()}
+    load_parameters(model, weights, "the weights of the usual training do not fit this model: {}.")
     return log
 
 

@@ -17,6 +17,7 @@ from utils.training.asset_publishing import (
     replace_asset,
     require_finished,
     require_writable_asset,
+    serialize_weights,
     write_card,
 )
 from utils.training.loop import History
@@ -83,7 +84,7 @@ def train_and_publish(
     recipe: CogModelRecipe = CogModelRecipe(),
     device: str | None = None,
     progress: bool = True,
-    build: Callable | None = None,
+    build: Callable[[int, int, int], nn.Module] | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
     """Train, measure, and write all files of the folder `out`, or none. `replace` allows older files there.
@@ -102,19 +103,13 @@ def train_and_publish(
         )
     require_finished(history, recipe.steps)
     metrics = measure_cogmodel(model.cpu(), recipe.seed + 1, n)
+    sizes = {"vocab_size": VOCAB_SIZE, "embed_dim": recipe.embed_dim, "num_layers": recipe.num_layers}
     with replace_asset(out, KEPT) as stage:
-        _save(stage, model, recipe)
+        weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        (stage / "model.safetensors").write_bytes(serialize_weights(weights))
+        (stage / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
         write_card(stage, "cogmodel", device, **card_fields(model, recipe, history, metrics, n))
     return metrics, history
-
-
-def _save(folder: Path, model: nn.Module, recipe: CogModelRecipe) -> None:
-    from safetensors.torch import save_file
-
-    weights = {name: value.detach().contiguous() for name, value in sorted(model.named_parameters())}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    sizes = {"vocab_size": VOCAB_SIZE, "embed_dim": recipe.embed_dim, "num_layers": recipe.num_layers}
-    (folder / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
 
 
 def card_fields(

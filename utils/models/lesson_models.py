@@ -6,9 +6,16 @@ import contextlib
 import importlib
 import io
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+# A module that a lesson's page defines. A type checker cannot see its class, and it takes every attribute of an
+# nn.Module for a Tensor or a Module.
+LessonModule: TypeAlias = Any
 
 
 def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
@@ -30,20 +37,20 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
         return getattr(lesson, name)
 
 
-def load_parameters(model: nn.Module, stored: Mapping[str, Tensor]) -> None:
+def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
     """Copy stored weights into a model from a lesson or from a learner; buffers, such as a mask, stay unchanged.
 
+    Args:
+        message: the message of the error; `{}` in it becomes a clause about the first difference.
+
     Raises:
-        ValueError: the name or shape of a parameter differs from the file; the message is a clause about the first
-            difference.
+        ValueError: the name or shape of a parameter differs from the stored weights.
     """
     own, theirs = (
         {name: list(value.shape) for name, value in some} for some in (model.named_parameters(), stored.items())
     )
-    differing = sorted(name for name in own.keys() | theirs.keys() if own.get(name) != theirs.get(name))
-    if differing:
-        name = differing[0]
-        raise ValueError(
-            f"{name} is {theirs.get(name, 'missing')} in the file and {own.get(name, 'missing')} in the model"
-        )
+    for name in sorted(own.keys() | theirs.keys()):
+        if own.get(name) != theirs.get(name):
+            sizes = f"{theirs.get(name, 'missing')} in the file and {own.get(name, 'missing')} in the model"
+            raise ValueError(message.replace("{}", f"{name} is {sizes}"))
     model.load_state_dict(stored, strict=False)

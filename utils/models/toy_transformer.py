@@ -10,14 +10,18 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from utils.lessons.files import ROOT
-from utils.models.lesson_models import load_from_lesson, load_parameters
+from utils.models.lesson_models import LessonModule, load_from_lesson, load_parameters
 from utils.training.loop import History, one_cycle_schedule, one_thread, train
 from utils.training.training_display import WritingSample, open_training_display
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 ASSET = ROOT / "utils" / "assets" / "cogmodel"
 STOP = 0
@@ -58,8 +62,8 @@ class CharTokenizer:
     def __len__(self) -> int:
         return self.vocab_size
 
-    def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Tensor:
-        """Encode the characters of a text as ids; with ``return_tensors="pt"`` as an int64 tensor [1, seq].
+    def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
+        """Encode the characters of a text as ids, with ``return_tensors="pt"`` as a tensor.
 
         Raises:
             ValueError: the text has a character outside the alphabet, has no characters, or is longer than the training
@@ -82,18 +86,22 @@ class CharTokenizer:
         ids = self._tokenizer.encode(text).ids
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
-    def decode(self, ids: int | Iterable[int] | Tensor) -> str:
+    def decode(self, ids: int | Iterable[int] | Int[Tensor, "*seq"]) -> str:
         """Decode a sequence of ids, or one id, to text; token 0 becomes nothing."""
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
-    def batch_decode(self, rows: Iterable) -> list[str]:
+    def batch_decode(self, rows: Iterable[int | Iterable[int] | Tensor]) -> list[str]:
         """Decode each row; if the rows are single ids, each id becomes one character."""
         return [self.decode(row) for row in rows]
 
 
 def expected_text(prompt: str) -> str:
-    """Complete a prompt correctly: ``expected_text("minecraft upper")`` is ``"minecraft upper MINECRAFT."``."""
+    """Complete a prompt correctly: ``expected_text("minecraft upper")`` is ``"minecraft upper MINECRAFT."``.
+
+    Raises:
+        ValueError: the prompt has no command.
+    """
     word, _, command = prompt.partition(" ")
     if command not in COMMANDS:
         raise ValueError(
@@ -111,13 +119,13 @@ def random_words(n: int, generator: torch.Generator, length: int | None = None) 
     return ["".join(LETTERS[i] for i in row[:size]) for row, size in zip(letters, lengths)]
 
 
-def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def draw_batch(n: int, generator: torch.Generator) -> tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]:
     """Sample `n` completed texts of random words with random commands, all at once.
 
     Returns:
-        tokens, int64 [n, CONTEXT]: the text, then zeros; the first zero is the stop token.
-        asked, bool [n, CONTEXT]: True at the tokens that the model has to predict: the space before the answer, the
-        answer, its full stop, and the stop token.
+        tokens: the text, then zeros; the first zero is the stop token.
+        asked: True at the tokens that the model has to predict: the space before the answer, the answer, its full stop,
+        and the stop token.
     """
     size = torch.randint(SHORTEST, LONGEST + 1, (n, 1), generator=generator)
     shout = torch.randint(0, 2, (n, 1), generator=generator)
@@ -126,14 +134,12 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     place = torch.arange(CONTEXT).expand(n, -1)
     start = size + 6 + shout  # the answer begins after word, space, command, space
     end = start + size  # the position of its full stop
-    tokens = torch.zeros(n, CONTEXT, dtype=torch.int64)
-    in_word, in_answer = place < size, (place >= start) & (place < end)
-    tokens = torch.where(in_word, word.gather(1, place.clamp_max(LONGEST - 1)), tokens)
-    in_command = (place >= size) & (place < start)
-    tokens = torch.where(in_command, commands[shout[:, 0]].gather(1, (place - size).clamp(0, 6)), tokens)
+    command = commands[shout[:, 0]].gather(1, (place - size).clamp(0, 6))
     answer = word.gather(1, (place - start).clamp(0, LONGEST - 1)) + 26 * shout
-    tokens = torch.where(in_answer, answer, tokens)
+    tokens = torch.where(place < end, answer, STOP)
     tokens = torch.where(place == end, ALPHABET.index(".") + 1, tokens)
+    tokens = torch.where(place < start, command, tokens)
+    tokens = torch.where(place < size, word.gather(1, place.clamp_max(LONGEST - 1)), tokens)
     return tokens, (place >= start - 1) & (place <= end + 1)
 
 
@@ -141,7 +147,7 @@ def _encode_text(text: str) -> list[int]:
     return [ALPHABET.index(character) + 1 for character in text]
 
 
-def tokens_of(prompts: Iterable[str]) -> tuple[Tensor, Tensor]:
+def tokens_of(prompts: Iterable[str]) -> tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]:
     """Encode given prompts with their answers, as `draw_batch` does; the tensors are wider than CONTEXT if a word has
     more than LONGEST letters."""
     pairs = [(prompt, expected_text(prompt)) for prompt in prompts]
@@ -158,7 +164,7 @@ def batches(
     progress: bool = True,
     model: nn.Module | None = None,
     losses: Sequence[float] = (),
-) -> Iterator[tuple[Tensor, Tensor]]:
+) -> Iterator[tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]]:
     """Yield batches from `draw_batch` for a training, and display its progress.
 
     Until the last batch has been used, torch runs on one thread, as in `utils.training.loop`, because such a small
@@ -197,7 +203,7 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 
 
 @torch.no_grad()
-def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
+def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
     """Return the share of texts in which every token of the answer is predicted correctly, including the stop token.
 
     Each token is predicted from the correct tokens before it. Greedy generation is correct exactly if all these
@@ -208,7 +214,7 @@ def exact_match(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
 
 
 @torch.no_grad()
-def tokens_right(model: nn.Module, tokens: Tensor, asked: Tensor) -> float:
+def tokens_right(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
     """Return the share of answer tokens that are predicted correctly, each from the correct tokens before it."""
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float((predicted == tokens[:, 1:])[asked[:, 1:]].float().mean())
@@ -258,7 +264,9 @@ def train_cogmodel(
     return history
 
 
-def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tuple[nn.Module, CharTokenizer]:
+def load_cogmodel(
+    path: Path | str = ASSET, build: Callable[[int, int, int], nn.Module] | None = None
+) -> tuple[nn.Module, CharTokenizer]:
     """Load the bundled trained model, in eval mode, and its tokenizer.
 
     Args:
@@ -273,8 +281,7 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
     from safetensors.torch import load_file
 
     folder = Path(path)
-    if build is None:
-        build = lesson_model_class()
+    build = build or lesson_model_class()
     cure = (
         "`git checkout -- utils/assets/cogmodel` restores it, and `coginst train cogmodel --replace` trains it again."
     )
@@ -284,32 +291,27 @@ def load_cogmodel(path: Path | str = ASSET, build: Callable | None = None) -> tu
         state = {key: value.float() for key, value in load_file(folder / "model.safetensors").items()}
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"the toy model in {folder} cannot be read ({type(error).__name__}: {reason}). {cure}"
-        ) from None
+        problem = f"the toy model in {folder} cannot be read ({type(error).__name__}: {reason})."
+        raise ValueError(f"{problem} {cure}") from None
     model = build(*sizes)
-    try:
-        load_parameters(model, state)
-    except ValueError as error:
-        raise ValueError(
-            f"the weights in {folder} do not fit this model: {error}. If the model is right, {cure}"
-        ) from None
+    misfit = f"the weights in {folder} do not fit this model: {{}}. If the model is right, {cure}"
+    load_parameters(model, state, misfit)
     return model.eval(), CharTokenizer()
 
 
-def lesson_model_class() -> Callable:
-    """Return the lesson's `CogModel`."""
+def lesson_model_class() -> Callable[[int, int, int], nn.Module]:
+    """Return the lesson's `CogModel`, a function of vocab_size, embed_dim and num_layers."""
     return load_from_lesson("toy_transformer", "CogModel", "load_cogmodel(build=CogModel)")
 
 
-def lesson_loss_function() -> Callable:
-    """Return the lesson's `answer_loss`."""
+def lesson_loss_function() -> Callable[[Tensor, Tensor, Tensor], Float[Tensor, ""]]:
+    """Return the lesson's `answer_loss`, a function of the logits, the tokens and where they are asked for."""
     return load_from_lesson("toy_transformer", "answer_loss", "with the training loop of lesson 08")
 
 
 @torch.no_grad()
-def attention_patterns(model: nn.Module, tokens: Tensor) -> Tensor:
-    """Return the attention weights of every layer of a `CogModel`, [layers, batch, seq, seq], for ids [batch, seq]."""
+def attention_patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch seq seq"]:
+    """Return the attention weights of every layer of a `CogModel`."""
     seq = tokens.shape[-1]
     mask = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).tril()
     x, patterns = model.pos_encoder(model.embed(tokens)), []
@@ -319,12 +321,14 @@ def attention_patterns(model: nn.Module, tokens: Tensor) -> Tensor:
     return torch.stack(patterns)
 
 
-def copying_weights(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], list[str]]:
+def copying_weights(
+    model: LessonModule, prompt: str
+) -> tuple[Float[Tensor, "layers letters seq"], list[str], list[str]]:
     """Return the attention weights of each layer while the correct answer to `prompt` is written.
 
     Returns:
-        weights [layers, letters, seq], with one row for each letter of the answer: the row of the position that
-        predicts it; the letters, as row labels; the characters of the text so far, as column labels.
+        weights, with one row for each letter of the answer: the row of the position that predicts it; the letters, as
+        row labels; the characters of the text so far, as column labels.
     """
     text = expected_text(prompt)
     rows = range(len(prompt), len(text) - 2)  # the space before the answer predicts its first letter
@@ -332,21 +336,20 @@ def copying_weights(model: nn.Module, prompt: str) -> tuple[Tensor, list[str], l
     return weights, [f"→ {text[i + 1]}" for i in rows], list(text)
 
 
-def weight_on_copied_letter(model: nn.Module, words: Iterable[str]) -> Tensor:
-    """Return the mean weight of each layer on the letter to be copied, [layers].
+def weight_on_copied_letter(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
+    """Return the mean weight of each layer on the letter to be copied.
 
     The mean is over `words`, which may differ in length, with both commands.
     """
     return _mean_weight(model, words, lambda weights, start: weights.diagonal(dim1=1, dim2=2))
 
 
-def weight_on_space(model: nn.Module, words: Iterable[str]) -> Tensor:
-    """Return the mean weight of each layer on the space before the answer, [layers], as `weight_on_copied_letter`
-    does."""
+def weight_on_space(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
+    """Return the mean weight of each layer on the space before the answer, as `weight_on_copied_letter` does."""
     return _mean_weight(model, words, lambda weights, start: weights[:, :, start])
 
 
-def _mean_weight(model: nn.Module, words: Iterable[str], pick: Callable) -> Tensor:
+def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tensor, int], Tensor]) -> Tensor:
     prompts = [f"{word} {command}" for word in words for command in COMMANDS]
     weights = [pick(copying_weights(model, prompt)[0], len(prompt)).mean(1) for prompt in prompts]
     return torch.stack(weights).mean(0)
@@ -374,7 +377,7 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
     return {"by its place": by_place / len(words), "by the letter before": by_letter / len(words)}
 
 
-def depth_study() -> dict[str, list]:
+def depth_study() -> dict[str, list[float]]:
     """Return the last results of `bench/toy_transformer.py`: exact match for 1 to 4 layers, with and without
     positions."""
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

@@ -8,14 +8,18 @@ import copy
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from utils.gpt2 import load_tokenizer
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import source
+from utils.models.lesson_models import LessonModule
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 # With a space before it, each of these words is a single token of GPT-2, and the small GPT-2 knows it.
 NAMES = """Mary Anna Sarah Emma Alice Jane Kate Laura Helen Rose Grace Maria John Tom Jack David Peter Paul Mark Sam
@@ -31,8 +35,8 @@ class Pairs:
     """Sentences, each with a twin in which giver and receiver are swapped.
 
     Attributes:
-        clean, corrupted: tokens [n, seq] of the sentences and of their twins.
-        right, wrong: tokens [n]: the receiver and the giver in `clean`. `wrong` is the correct answer for the twin.
+        clean, corrupted: the tokens of the sentences and of their twins.
+        right, wrong: the receiver and the giver in `clean`, as tokens. `wrong` is the correct answer for the twin.
     """
 
     clean: Int[Tensor, "n seq"]
@@ -72,8 +76,7 @@ def known_tokens() -> Int[Tensor, "known"]:
     """
     checkpoint_source = source()
     with Checkpoint(checkpoint_source) as file:
-        small = "wte.ids" in file.tensor_names()
-        known = file.read_tensor("wte.ids").long() if small else torch.arange(checkpoint_source.vocab_size)
+        known = file.read_trained_ids() if file.is_compact else torch.arange(checkpoint_source.vocab_size)
     return known[known != END]
 
 
@@ -92,9 +95,8 @@ def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]
 
 
 @torch.no_grad()
-def patterns(model: nn.Module, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch heads seq seq"]:
-    """Return the attention patterns of all heads of lesson 12's GPT, [n_layers, batch, n_heads, seq, seq]; each row
-    sums to 1."""
+def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch heads seq seq"]:
+    """Return the attention patterns of all heads of lesson 12's GPT; each row sums to 1."""
     heads, seq = model.config.n_heads, tokens.shape[1]
     layer_patterns, x = [], model.wte(tokens) + model.wpe(torch.arange(seq, device=tokens.device))
     hidden = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).triu(1)
@@ -110,20 +112,20 @@ def patterns(model: nn.Module, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor
 @contextlib.contextmanager
 def last_position(model: nn.Module) -> Iterator[None]:
     """Within this context, lesson 12's GPT returns only the logits of the last position, [batch, 1, vocab]."""
-    hook = model.ln_f.register_forward_pre_hook(lambda part, given: given[0][:, -1:])
+    hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -1:])
     try:
         yield
     finally:
         hook.remove()
 
 
-def entries(model: nn.Module, head: int) -> slice:
+def entries(model: LessonModule, head: int) -> slice:
     """Return a head's slice of the last dimension of queries, keys, values and merged results [..., d_model]."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 
 
-def without_heads(model: nn.Module, heads: Iterable[tuple[int, int]]) -> nn.Module:
+def without_heads(model: LessonModule, heads: Iterable[tuple[int, int]]) -> nn.Module:
     """Return a copy of lesson 12's GPT in which the heads `(layer, head)` contribute nothing; the copy shares the
     embedding."""
     other = copy.deepcopy(model, {id(model.wte): model.wte})

@@ -14,11 +14,10 @@ from utils.models.gram_attention.measures import (
     study,
     weight_by_distance,
 )
-from utils.models.gram_attention.numerics import Cost, cost, upcast
+from utils.models.gram_attention.numerics import cost, upcast
 from utils.models.gram_attention.training import (
     HELD_OUT,
     HELD_OUT_TEXTS,
-    REACHED,
     Comparison,
     CopyModel,
     SeedResults,
@@ -27,7 +26,6 @@ from utils.models.gram_attention.training import (
     copied_half,
     copied_logits,
     copied_loss,
-    lesson_batch_function,
     train_comparison,
 )
 
@@ -35,10 +33,8 @@ __all__ = [
     "ASSET",
     "HELD_OUT",
     "HELD_OUT_TEXTS",
-    "REACHED",
     "Comparison",
     "CopyModel",
-    "Cost",
     "SeedResults",
     "SeedRun",
     "accuracy_by_length",
@@ -48,7 +44,6 @@ __all__ = [
     "copied_logits",
     "copied_loss",
     "cost",
-    "lesson_batch_function",
     "repeated_texts",
     "study",
     "train_comparison",

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from utils.lessons.files import ROOT
 from utils.models.gram_attention.training import (
-    HELD_OUT,
     HELD_OUT_TEXTS,
     Comparison,
     SeedResults,
     copied_half,
     copied_logits,
-    seeded_generator,
+    held_out_generator,
 )
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 ASSET = ROOT / "utils" / "assets" / "gram_attention"
 
@@ -33,8 +36,11 @@ def accuracy_by_length(
         period: the number of tokens before they repeat. The default is half of the length, as in the training texts, so
             the copy is further away in a longer text. With ``period=16`` the distance stays the same, and the tokens
             repeat until the text is full.
+
+    Raises:
+        ValueError: a length is odd, or the period does not fit into it.
     """
-    shares = []
+    texts = {}
     for length in lengths:
         every = length // 2 if period is None else period
         if length % 2 or not 2 <= every < length:
@@ -42,26 +48,31 @@ def accuracy_by_length(
                 f"the length must be even, and the period at least 2 and below the length; got length {length} and"
                 f" period {every}."
             )
-        text = repeated_texts(comparison, n_texts, every, length)
-        inputs, right = text[:, :-1], text[:, every:]
-        shares.append(
-            [
-                [float((m(inputs)[:, every - 1 :].argmax(-1) == right).float().mean()) for m in each]
-                for each in comparison.models.values()
-            ]
-        )
-    return _group_by_layer(comparison, list(lengths), shares)
+        texts[length] = every, repeated_texts(comparison, n_texts, every, length)
+
+    def share(model: nn.Module, length: float) -> float:
+        every, text = texts[length]
+        predicted = model(text[:, :-1])[:, every - 1 :].argmax(-1)
+        return float((predicted == text[:, every:]).float().mean())
+
+    return _measure_each(comparison, lengths, share)
 
 
-def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Tensor:
-    """Return `n` held-out texts [n, length] that repeat their first `period` tokens to the end."""
-    inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=seeded_generator(HELD_OUT))
+def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Int[Tensor, "n length"]:
+    """Return `n` held-out texts that repeat their first `period` tokens to the end."""
+    inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=held_out_generator())
     return inputs[:, torch.arange(length) % period]
 
 
-def _group_by_layer(comparison: Comparison, points: list, shares: list) -> SeedResults:
-    table = torch.tensor(shares)  # [points, layers, seeds]
-    return SeedResults(points, {name: table[:, i].T for i, name in enumerate(comparison.runs)})
+def _measure_each(
+    comparison: Comparison, points: Sequence[float], measure: Callable[[nn.Module, float], float]
+) -> SeedResults:
+    """Call `measure(model, point)` for every model at every point."""
+    values = {
+        name: torch.tensor([[measure(model, point) for point in points] for model in models])
+        for name, models in comparison.models.items()
+    }
+    return SeedResults(list(points), values)
 
 
 @torch.no_grad()
@@ -80,54 +91,46 @@ def accuracy_with_scaled_keys(
         factors: the factors for the keys; a factor above 1 makes a key loud, a factor below 1 quiet.
         which: the copied tokens to count: "all"; "others", only the tokens whose own key (the key to be found) is not
             multiplied; or "itself", only the tokens whose own key is multiplied.
+
+    Raises:
+        ValueError: `which` or `n_scaled` is invalid, or a layer does not call its module W_k.
     """
     ways = ("all", "others", "itself")
     if which not in ways:
         raise ValueError(f"which must be one of {', '.join(map(repr, ways))}; got {which!r}.")
-    inputs, targets = comparison.batch(
-        n_texts, comparison.seq_len, comparison.vocab_size, generator=seeded_generator(HELD_OUT)
-    )
+    sizes = n_texts, comparison.seq_len, comparison.vocab_size
+    inputs, targets = comparison.batch(*sizes, generator=held_out_generator())
     seq = inputs.shape[1]
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
-    chosen = torch.rand(n_texts, seq, generator=seeded_generator(HELD_OUT)).argsort(-1) < n_scaled
+    chosen = torch.rand(n_texts, seq, generator=held_out_generator()).argsort(-1) < n_scaled
     own = chosen[:, : seq - seq // 2]  # a copied token needs the key seq // 2 positions before it
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
-    shares = []
-    for factor in factors:
-        gain = torch.where(chosen, float(factor), 1.0)[..., None]
-        shares.append(
-            [
-                [_share_with_scaled_keys(model, inputs, targets, gain, counted) for model in each]
-                for each in comparison.models.values()
-            ]
-        )
-    return _group_by_layer(comparison, list(factors), shares)
 
+    def share(model: nn.Module, factor: float) -> float:
+        gain, called = torch.where(chosen, float(factor), 1.0)[..., None], []
 
-def _share_with_scaled_keys(model: nn.Module, inputs: Tensor, targets: Tensor, gain: Tensor, counted: Tensor) -> float:
-    called = []
+        def scale(module: nn.Module, given: tuple, keys: Tensor) -> Tensor:
+            called.append(True)
+            return keys * gain
 
-    def scaled(module: nn.Module, given: tuple, keys: Tensor) -> Tensor:
-        called.append(True)
-        return keys * gain
+        hook = model.get_submodule("attention.W_k").register_forward_hook(scale)
+        try:
+            right = copied_logits(model, inputs).argmax(-1) == copied_half(targets)
+        finally:
+            hook.remove()
+        if not called:
+            raise ValueError(
+                "the layer did not call W_k, so its keys cannot be scaled. Write W_k(x), not x @ W_k.weight.T."
+            )
+        return float(right[counted].float().mean())
 
-    hook = model.attention.W_k.register_forward_hook(scaled)
-    try:
-        right = copied_logits(model, inputs).argmax(-1) == copied_half(targets)
-    finally:
-        hook.remove()
-    if not called:
-        raise ValueError(
-            "the layer did not call W_k, so its keys cannot be scaled. Write W_k(x), not x @ W_k.weight.T."
-        )
-    return float(right[counted].float().mean())
+    return _measure_each(comparison, factors, share)
 
 
 @torch.no_grad()
-def weight_by_distance(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Return the mean weight of each head at the distances 0, 1, … while it predicts the copied half, [heads, seq −
-    1]."""
+def weight_by_distance(model: nn.Module, inputs: Int[Tensor, "batch seq"]) -> Float[Tensor, "heads seq"]:
+    """Return the mean weight of each head at the distances 0, 1, … while it predicts the copied half."""
     weights = model(inputs, return_weights=True)[1].mean(0)
     first = inputs.shape[1] // 2  # this position predicts the first copied token
     n = weights.shape[-1]
@@ -148,12 +151,9 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
         0, 1, …, mean over the heads; "far": the same from the last position of repeated texts of 64 tokens; "loud" and
         "quiet" (also with " others" and " itself"): scaled keys, over the factor.
     """
-    stored = json.loads(Path(path).read_text(encoding="utf-8"))
-    return {
-        name: _parse_results(part) if isinstance(part, dict) and "points" in part else part
-        for name, part in stored.items()
-    }
-
-
-def _parse_results(part: dict) -> SeedResults:
-    return SeedResults(part["points"], {name: torch.tensor(rows) for name, rows in part["values"].items()})
+    parts = json.loads(Path(path).read_text(encoding="utf-8"))
+    for name, part in parts.items():
+        if "points" in part:
+            values = {layer: torch.tensor(rows) for layer, rows in part["values"].items()}
+            parts[name] = SeedResults(part["points"], values)
+    return parts

@@ -8,13 +8,19 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from utils.training.loop import one_thread
 
-def upcast(*vectors: Tensor) -> list[Tensor]:
-    """Convert the vectors [..., d] of a volume to float32 if their dtype is smaller.
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+def upcast(*vectors: Float[Tensor, "*batch d"]) -> list[Float[Tensor, "*batch d"]]:
+    """Convert the vectors of a volume to float32 if their dtype is smaller.
 
     A score multiplies six lengths, and the largest number in float16 is 65,504.
 
@@ -22,16 +28,16 @@ def upcast(*vectors: Tensor) -> list[Tensor]:
         ValueError: the lengths are so large that the squared volume overflows in the converted dtype, or they are not
             finite.
     """
-    vectors = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
-    if not vectors[0].is_meta:  # a meta tensor has no values
-        longest = [float(x.detach().norm(dim=-1).amax()) for x in vectors]
-        if not math.prod(longest) ** 2 < torch.finfo(vectors[0].dtype).max:
+    converted = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
+    if not converted[0].is_meta:  # a meta tensor has no values
+        longest = [float(x.detach().norm(dim=-1).amax()) for x in converted]
+        if not math.prod(longest) ** 2 < torch.finfo(converted[0].dtype).max:
             lengths = ", ".join(f"{length:.3g}" for length in longest)
             raise ValueError(
                 f"query, key and reference have lengths up to {lengths}: their squared volume does not fit in"
-                f" {vectors[0].dtype}. Scale them down."
+                f" {converted[0].dtype}. Scale them down."
             )
-    return vectors
+    return converted
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,13 @@ def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
 
     In such short calls, several threads would mostly wait for each other.
     """
-    cores, times = torch.get_num_threads(), []
-    torch.set_num_threads(1)
-    try:
+    times = []
+    with one_thread():
         call()
         for _ in range(repeats):
             begin = time.perf_counter()
             call()
             times.append(time.perf_counter() - begin)
-    finally:
-        torch.set_num_threads(cores)
     with _ledger_type()() as ledger:
         call()
     return Cost(min(times), ledger.peak)  # the fastest call is the least disturbed by other programs

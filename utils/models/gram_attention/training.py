@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,9 @@ from torch.nn import functional as F
 
 from utils.models.lesson_models import load_from_lesson
 from utils.training.loop import cosine_schedule, train
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 REACHED = 0.99  # the share of copied tokens that a copying model must predict correctly
 HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of the held-out texts
@@ -31,9 +36,12 @@ class CopyModel(nn.Module):
         self.attention = attention
         self.unembed = nn.Linear(d_model, vocab_size, bias=False)
 
-    def forward(self, tokens: Tensor, return_weights: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-        """Map ids [batch, seq] to logits [batch, seq, vocab]; with `return_weights` also return the weights [batch,
-        heads, seq, seq]."""
+    def forward(
+        self, tokens: Int[Tensor, "batch seq"], return_weights: bool = False
+    ) -> (
+        Float[Tensor, "batch seq vocab"] | tuple[Float[Tensor, "batch seq vocab"], Float[Tensor, "batch heads seq seq"]]
+    ):
+        """Return the logits; with `return_weights` also return the attention weights."""
         if not return_weights:
             return self.unembed(self.attention(self.embed(tokens)))
         mixed, weights = self.attention(self.embed(tokens), return_weights=True)
@@ -62,13 +70,13 @@ class SeedRun:
 
 @dataclass(frozen=True)
 class SeedResults:
-    """Results of several seeds: `values[name]` is [seeds, points], with one column for each of `points`."""
+    """Results of several seeds for each layer, with one column for each of `points`."""
 
     points: list[float]
-    values: dict[str, Tensor]
+    values: dict[str, Float[Tensor, "seeds points"]]
 
     @property
-    def percent(self) -> dict[str, Tensor]:
+    def percent(self) -> dict[str, Float[Tensor, "seeds points"]]:
         """The values times 100, for `show.curves`."""
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
@@ -126,23 +134,25 @@ class Comparison:
         )
 
 
-def copied_half(tokens: Tensor) -> Tensor:
-    """Select from targets [..., seq − 1] those in the copied half: the last seq / 2."""
+def copied_half(tokens: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch copied"]:
+    """Select from the targets those in the copied half."""
     return tokens[..., tokens.shape[-1] // 2 :]
 
 
-def copied_logits(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Return the logits of `model` at the positions that predict the copied half, [batch, seq / 2, vocab]."""
+def copied_logits(model: nn.Module, inputs: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch copied vocab"]:
+    """Return the logits of `model` at the positions that predict the copied half."""
     return model(inputs)[:, inputs.shape[1] // 2 :]
 
 
-def copied_loss(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
+def copied_loss(
+    model: nn.Module, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]
+) -> Float[Tensor, ""]:
     """Return the cross-entropy of the copied half. The first half is random, so it is left out."""
     return F.cross_entropy(copied_logits(model, inputs).flatten(0, 1), copied_half(targets).flatten())
 
 
 @torch.no_grad()
-def copied_accuracy(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
+def copied_accuracy(model: nn.Module, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> float:
     """Return the share of tokens in the copied half to which `model` gives the highest logit."""
     return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
@@ -173,6 +183,10 @@ def train_comparison(
             cosine.
         every: the interval, in steps, at which loss and accuracy are measured on held-out texts; they are also measured
             at the end.
+
+    Raises:
+        ValueError: there is no layer or no seed, or the lesson's `copy_batch` is missing.
+        KeyboardInterrupt: a training was interrupted.
     """
     batch, seeds = batch or lesson_batch_function(), list(seeds)
     if not layers or not seeds:
@@ -180,8 +194,8 @@ def train_comparison(
             "train_comparison needs at least one layer, for example {'standard': lambda: StandardAttention(64, 4)}, and"
             " one seed."
         )
-    held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=seeded_generator(HELD_OUT))
-    runs = {name: [] for name in layers}
+    held_out = batch(HELD_OUT_TEXTS, seq_len, vocab_size, generator=held_out_generator())
+    runs: dict[str, list[SeedRun]] = {name: [] for name in layers}
     for seed in seeds:
         for name, make in layers.items():
             with torch.random.fork_rng(devices=[]):
@@ -189,32 +203,28 @@ def train_comparison(
                 attention = make()
                 torch.manual_seed(seed)  # layers use different amounts of random numbers; embeddings start equal
                 model = CopyModel(attention, vocab_size, d_model)
-            title = f"{name}, seed {seed}"
-            runs[name].append(
-                _train_one(
-                    model, seed, batch, held_out, steps, (batch_size, seq_len, vocab_size), lr, every, progress, title
-                )
-            )
+            generator = torch.Generator().manual_seed(seed)
+            next_batch = functools.partial(batch, batch_size, seq_len, vocab_size, generator=generator)
+            run = SeedRun(seed, model)
+            _train_one(run, next_batch, held_out, steps, lr, every, progress, title=f"{name}, seed {seed}")
+            runs[name].append(run)
     return Comparison(runs, batch, seq_len, vocab_size)
 
 
 def _train_one(
-    model: nn.Module,
-    seed: int,
-    batch: Batch,
-    held_out: tuple,
+    run: SeedRun,
+    next_batch: Callable[[], tuple[Tensor, Tensor]],
+    held_out: tuple[Tensor, Tensor],
     steps: int,
-    sizes: tuple,
     lr: float,
     every: int,
     progress: bool,
     title: str,
-) -> SeedRun:
-    run, generator = SeedRun(seed, model), seeded_generator(seed)
+) -> None:
+    model, (inputs, targets) = run.model, held_out
 
     @torch.no_grad()
     def measure(step: int) -> None:
-        inputs, targets = held_out
         logits, right = copied_logits(model, inputs), copied_half(targets)
         run.loss.append(float(F.cross_entropy(logits.flatten(0, 1), right.flatten())))
         run.accuracy.append(float((logits.argmax(-1) == right).float().mean()))
@@ -223,7 +233,7 @@ def _train_one(
     def loss(step: int) -> Tensor:
         if step % every == 0:
             measure(step)
-        return copied_loss(model, *batch(*sizes, generator=generator))
+        return copied_loss(model, *next_batch())
 
     optimiser = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
     history = train(loss, optimiser, steps, schedule=cosine_schedule, log_every=every, progress=progress, title=title)
@@ -231,11 +241,11 @@ def _train_one(
         raise KeyboardInterrupt  # trainings of different lengths cannot be compared
     measure(steps)
     run.seconds = history.seconds
-    return run
 
 
-def seeded_generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+def held_out_generator() -> torch.Generator:
+    """Return a generator that samples the held-out texts."""
+    return torch.Generator().manual_seed(HELD_OUT)
 
 
 def lesson_batch_function() -> Batch:

@@ -18,13 +18,11 @@ from utils.models.icl_regression.estimators import (
     least_squares,
     ridge,
 )
-from utils.models.icl_regression.evaluation import ErrorCurves, error_curves, mean_squared_error
+from utils.models.icl_regression.evaluation import error_curves, mean_squared_error
 from utils.models.icl_regression.experiment import Run, stored, train
-from utils.models.icl_regression.layers import HeadStatistics, build_model, circuits, statistics
+from utils.models.icl_regression.layers import build_model, circuits, statistics
 
 __all__ = [
-    "ErrorCurves",
-    "HeadStatistics",
     "Prompts",
     "RegressionConfig",
     "Run",

@@ -9,14 +9,22 @@ from typing import Any
 
 import torch
 
-from utils.models.icl_regression.layers import INITS, WRITES
 from utils.training.loop import SCHEDULES
 
+INITS = ("random", "small_id", "small_id_qk", "oppo_small_id")
+WRITES = ("token", "y")
 OPTIMISERS = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam, "AdamW": torch.optim.AdamW}
 WHOLE = (
     *("d", "n_head", "n_layers", "n_out", "batch_size", "queries"),
     *("log_every", "validate_every", "dynamics_every", "matrices_every", "L", "steps"),
 )
+
+
+def require_positive_integers(**values: object) -> None:
+    """Raise `ValueError` if one of the values is not an integer of at least 1."""
+    for name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,8 @@ class RegressionConfig:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        for name in WHOLE:
-            value = getattr(self, name)
-            if value is None and name in ("L", "steps"):
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        optional = {name for name in ("L", "steps") if getattr(self, name) is None}
+        require_positive_integers(**{name: getattr(self, name) for name in WHOLE if name not in optional})
         if self.n_out != 1:
             raise ValueError(f"n_out must be 1, because y is one number; got {self.n_out}.")
         for name, known in (("init", INITS), ("optimiser", OPTIMISERS), ("schedule", SCHEDULES), ("writes", WRITES)):

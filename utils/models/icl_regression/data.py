@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
+from utils.models.icl_regression.config import RegressionConfig, require_positive_integers
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 
 class Prompts(NamedTuple):
-    """Questions z_q [n, queries, d + 1], examples z [n, L, d + 1] and the right answers y_q [n, queries, 1]."""
+    """Questions z_q and examples z, with D = d + 1 entries for each token, and the right answers y_q."""
 
-    z_q: Tensor
-    z: Tensor
-    y_q: Tensor
+    z_q: Float[Tensor, "n queries D"]
+    z: Float[Tensor, "n L D"]
+    y_q: Float[Tensor, "n queries 1"]
 
     @property
     def d(self) -> int:
         """The number of entries of an x."""
         return self.z.shape[-1] - 1
 
-    def split(self, size: int) -> Iterator["Prompts"]:
+    def split(self, size: int) -> Iterator[Prompts]:
         """Split the prompts into parts of at most `size`."""
         return (Prompts(*part) for part in zip(*(t.split(size) for t in self)))
 
-    def to(self, device: torch.device | str) -> "Prompts":
+    def to(self, device: torch.device | str) -> Prompts:
         """Copy the prompts to a device."""
         return Prompts(*(t.to(device) for t in self))
 
@@ -48,12 +53,11 @@ def draw(
     Raises:
         ValueError: a size is not positive, or `noise_std` is negative.
     """
-    for name, size in (("n", n), ("L", L), ("d", d), ("queries", queries)):
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.")
+    require_positive_integers(n=n, L=L, d=d, queries=queries)
     if not noise_std >= 0:
         raise ValueError(f"noise_std must be 0 or larger; got {noise_std!r}.")
-    device = device if device is not None else generator.device if generator is not None else None
+    if device is None and generator is not None:
+        device = generator.device
     points = torch.randn(n, L + queries + 1, d, generator=generator, device=device)
     x, beta = points[:, :-1], points[:, -1:]
     tokens = torch.cat((x, x @ beta.mT), dim=-1)
@@ -71,7 +75,7 @@ class PromptBuffer:
     device, so that a recorded CUDA graph (see `utils.training.loop`) advances to the next batch without the CPU.
     """
 
-    def __init__(self, config, device: torch.device, bulk: int = 32) -> None:
+    def __init__(self, config: RegressionConfig, device: torch.device, bulk: int = 32) -> None:
         self.config, self.device, self.bulk = config, device, bulk
         self.generator = torch.Generator(device)
         self.position = torch.zeros(1, dtype=torch.int64, device=device)
@@ -93,7 +97,8 @@ class PromptBuffer:
         self.position.fill_(step % self.bulk)
 
     def next_batch(self) -> Prompts:
-        """Return the next batch."""
+        """Return the next batch; `refill` comes first."""
+        assert self.buffered is not None
         batch = Prompts(*(t.index_select(0, self.position)[0] for t in self.buffered))
         self.position += 1
         return batch

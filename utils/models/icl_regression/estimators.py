@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from utils.models.icl_regression.data import Prompts
+
 Estimator = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -26,14 +28,16 @@ def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator
     Raises:
         ValueError: `w` and `mu` have different lengths.
     """
-    w, mu = ([float(v) for v in torch.as_tensor(values).flatten()] for values in (w, mu))
-    if len(w) != len(mu):
-        raise ValueError(f"each head needs one w and one mu; got {len(w)} of w and {len(mu)} of mu.")
+    scales, factors = (torch.as_tensor(values).flatten().tolist() for values in (w, mu))
+    if len(scales) != len(factors):
+        raise ValueError(f"each head needs one w and one mu; got {len(scales)} of w and {len(factors)} of mu.")
+    heads = list(zip(scales, factors))
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
         x_q, x, y = _split_prompts(z_q, z)
         scores = x_q @ x.mT
-        return sum(m * (torch.softmax(a * scores, dim=-1) @ y) for a, m in zip(w, mu))
+        terms = (m * (torch.softmax(a * scores, dim=-1) @ y) for a, m in heads)
+        return sum(terms, start=torch.zeros_like(x_q[..., :1]))
 
     return estimate
 
@@ -62,6 +66,9 @@ def ridge(strength: float) -> Estimator:
 
     With strength = d · noise_std², the variance of the noise, no estimator has a smaller expected squared error on
     these prompts, because β ~ N(0, I) (Garg et al., "What Can Transformers Learn In-Context?", 2022).
+
+    Raises:
+        ValueError: `strength` is not positive.
     """
     if not strength > 0:
         raise ValueError(f"strength must be positive; got {strength!r}. Without regularisation, use least_squares.")
@@ -90,11 +97,14 @@ def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> 
     return d * (1 - 2 * rate + rate**2 * (1 + (d + 1 + d * noise_std**2) / L))
 
 
-def best_mu(w: float, prompts, heads: int = 2) -> tuple[float, float]:
+def best_mu(w: float, prompts: Prompts, heads: int = 2) -> tuple[float, float]:
     """Return the μ with the smallest mean squared error of `kernel((w, −w), (μ, −μ))` on these prompts, and this error.
 
     With `heads=1` the estimator is `kernel(w, μ)`. The error is a parabola in μ; its minimum is at Σ y_q·k / Σ k²,
     where k is the estimate for μ = 1.
+
+    Raises:
+        ValueError: `heads` is neither 1 nor 2, or all estimates are 0.
     """
     if heads not in (1, 2):
         raise ValueError(f"heads must be 1, or 2 for a pair of opposite ones; got {heads!r}.")

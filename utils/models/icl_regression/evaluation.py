@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from utils.models.icl_regression.data import Prompts, draw
 from utils.models.icl_regression.estimators import Estimator
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int = 20_000) -> float:
@@ -33,17 +37,17 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int =
 
 @dataclass(frozen=True)
 class ErrorCurves:
-    """Errors for several prompt lengths: `errors[name]` is [repeats, lengths]."""
+    """The errors of each method for several prompt lengths."""
 
     lengths: tuple[int, ...]
-    errors: Mapping[str, Tensor]
+    errors: Mapping[str, Float[Tensor, "repeats lengths"]]
 
-    def mean(self, name: str) -> Tensor:
-        """Return the mean over the repeats, [lengths]."""
+    def mean(self, name: str) -> Float[Tensor, "lengths"]:
+        """Return the mean over the repeats."""
         return self.errors[name].mean(dim=0)
 
-    def band(self, name: str) -> tuple[Tensor, Tensor]:
-        """Return the minimum and the maximum over the repeats, [lengths] each."""
+    def band(self, name: str) -> tuple[Float[Tensor, "lengths"], Float[Tensor, "lengths"]]:
+        """Return the minimum and the maximum over the repeats."""
         return self.errors[name].amin(dim=0), self.errors[name].amax(dim=0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,9 @@ from utils.models.icl_regression.evaluation import mean_squared_error
 from utils.models.icl_regression.layers import build_model, circuits
 from utils.training import loop
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 VALIDATION_SEED = 7_654_321
 ASSETS = ROOT / "utils" / "assets" / "icl_regression"
 
@@ -24,9 +28,8 @@ ASSETS = ROOT / "utils" / "assets" / "icl_regression"
 class Run:
     """A trained model and the readings from its training; each reading was taken before the step that it names.
 
-    `w` and `mu` are [readings, layers, heads]; `qk` is [readings, layers, heads, D, D] and `ov` the last column of the
-    OV products, [readings, layers, heads, D]. In a finished run, the last reading of each belongs to the final model,
-    at step `done`.
+    `ov` has the last column of the OV products. In a finished run, the last reading of each kind belongs to the final
+    model, at step `done`.
     """
 
     config: RegressionConfig
@@ -39,12 +42,12 @@ class Run:
     validation_steps: list[int] = field(default_factory=list)
     validation_losses: list[float] = field(default_factory=list)
     dynamics_steps: list[int] = field(default_factory=list)
-    w: Tensor = field(default_factory=lambda: torch.zeros(0))
-    mu: Tensor = field(default_factory=lambda: torch.zeros(0))
+    w: Float[Tensor, "readings layers heads"] = field(default_factory=lambda: torch.zeros(0))
+    mu: Float[Tensor, "readings layers heads"] = field(default_factory=lambda: torch.zeros(0))
     matrix_steps: list[int] = field(default_factory=list)
-    qk: Tensor = field(default_factory=lambda: torch.zeros(0))
-    ov: Tensor = field(default_factory=lambda: torch.zeros(0))
-    optimiser_state: dict | None = field(default=None, repr=False)
+    qk: Float[Tensor, "readings layers heads D D"] = field(default_factory=lambda: torch.zeros(0))
+    ov: Float[Tensor, "readings layers heads D"] = field(default_factory=lambda: torch.zeros(0))
+    optimiser_state: dict[int, dict[str, Any]] | None = field(default=None, repr=False)
 
     _LISTS = ("loss_steps", "losses", "validation_steps", "validation_losses", "dynamics_steps", "matrix_steps")
     _TENSORS = ("w", "mu", "qk", "ov")
@@ -54,7 +57,7 @@ class Run:
         """True if all steps of the configuration are done."""
         return self.done >= self.config.total_steps
 
-    def resume(self, progress: bool = True) -> "Run":
+    def resume(self, progress: bool = True) -> Run:
         """Continue the run from its last step to the end, with the same result as a run without interruption."""
         return self if self.finished else _continue_run(self, progress)
 
@@ -79,7 +82,7 @@ class Run:
         return path
 
     @classmethod
-    def load(cls, path: str | Path, model: nn.Module | None = None) -> "Run":
+    def load(cls, path: str | Path, model: nn.Module | None = None) -> Run:
         """Load a saved run. If the run did not train a model from `build_model`, pass a suitable module as `model`.
 
         The module receives the saved weights.
@@ -104,27 +107,23 @@ class Run:
                 f"{path} is not a complete run file ({error}). Was it truncated during a copy? Train again, or save"
                 " the run again."
             ) from None
-        is_default_model = model is None
-        model = build_model(config) if is_default_model else model
-        weights = {name[len("model.") :]: t for name, t in tensors.items() if name.startswith("model.")}
+        model_name, advice = metadata.pop("model"), ""
+        if model is None:
+            model = build_model(config)
+            advice = f" It contains the weights of a {model_name}: build one, then call Run.load(path, model=...)."
         try:
-            model.load_state_dict(weights)
-        except RuntimeError as error:
-            advice = (
-                f" It contains the weights of a {metadata['model']}: build one, then call Run.load(path, model=...)."
-                if is_default_model
-                else ""
+            model.load_state_dict(
+                {name[len("model.") :]: t for name, t in tensors.items() if name.startswith("model.")}
             )
+        except RuntimeError as error:
             raise ValueError(f"{path} does not fit {type(model).__name__}.{advice} ({error})") from None
-        state: dict[int, dict] = {}
+        state: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             if name.startswith("optimiser."):
                 _, index, key = name.split(".", 2)
                 state.setdefault(int(index), {})[key] = value
-        metadata.pop("model")
-        run = cls(config, model, **metadata, **{name: tensors[f"read.{name}"] for name in cls._TENSORS})
-        run.optimiser_state = state or None
-        return run
+        readings = {name: tensors[f"read.{name}"] for name in cls._TENSORS}
+        return cls(config, model, **metadata, **readings, optimiser_state=state or None)
 
 
 def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
@@ -133,6 +132,9 @@ def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
     `kind="heads"`: one layer of 1, 2, 4 or 8 heads with seed 0, 1 or 2 and the other defaults of `RegressionConfig`,
     generated by `python bench/icl_regression.py --write`. The other kinds come from
     `utils.models.icl_regression.study`.
+
+    Raises:
+        ValueError: no such run ships with the course.
     """
     path = ASSETS / f"{kind}-{n_head}-seed-{seed}.safetensors"
     if not path.is_file():
@@ -204,7 +206,7 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
     """
     qk = [p for name, p in model.named_parameters() if "q_proj" in name or "k_proj" in name]
     rest = [p for name, p in model.named_parameters() if not ("q_proj" in name or "k_proj" in name)]
-    captured = device.type == "cuda"
+    captured, own_options = device.type == "cuda", dict(config.optimiser_params)
     groups = [
         {"params": params, "lr": torch.tensor(lr, device=device) if captured else lr}
         for params, lr in ((qk, config.lr_qk), (rest, config.lr_ov))
@@ -212,35 +214,27 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
     ]
     # A fused optimiser updates all weights in one kernel. On a GPU, only the fused SGD reads its rate from a tensor,
     # and a recorded CUDA graph needs that.
-    options = (
-        {"fused": True}
-        | ({} if config.optimiser == "SGD" else {"capturable": captured})
-        | dict(config.optimiser_params)
-    )
+    options = {"fused": True} | ({} if config.optimiser == "SGD" else {"capturable": captured}) | own_options
     try:
         return OPTIMISERS[config.optimiser](groups, **options)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{config.optimiser} does not accept optimiser_params={dict(config.optimiser_params)!r}: {error}"
-        ) from None
+        raise ValueError(f"{config.optimiser} does not accept optimiser_params={own_options!r}: {error}") from None
 
 
 class _RunRecorder:
     """Records readings during a run: the loss on fixed prompts, w and μ of every head, and the complete products."""
 
     def __init__(self, run: Run, device: torch.device) -> None:
-        self.run, self.config = run, run.config
-        c = self.config
-        self.validation_prompts = draw(
-            2000, c.length, c.d, c.noise_std, generator=torch.Generator().manual_seed(VALIDATION_SEED)
-        ).to(device)
+        self.run, c = run, run.config
+        generator = torch.Generator().manual_seed(VALIDATION_SEED)
+        self.validation_prompts = draw(2000, c.length, c.d, c.noise_std, generator=generator).to(device)
         self.has_heads = all(hasattr(layer, "q_proj") for layer in getattr(run.model, "layers", [run.model]))
         self.dynamics = [*zip(run.w, run.mu)]
         self.matrices = [*zip(run.qk, run.ov)]
 
     def take_readings(self, step: int, last: bool = False) -> None:
         """Take the readings that are due; with `last`, take all of them."""
-        run, c = self.run, self.config
+        run, c = self.run, self.run.config
 
         def due(every: int, steps: list[int]) -> bool:
             return last or (step % every == 0 and (not steps or steps[-1] < step))

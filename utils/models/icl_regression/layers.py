@@ -9,23 +9,31 @@ for tokens of 6 numbers this needs much less work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-INITS = ("random", "small_id", "small_id_qk", "oppo_small_id")
-WRITES = ("token", "y")
+from utils.models.icl_regression.config import RegressionConfig
+from utils.models.lesson_models import LessonModule
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
-class Layer(nn.Module):
-    """The weights of `n_head` heads, each as wide as a token: `q_proj, k_proj, v_proj` [heads · D, D] and `o_proj`
-    [n_out, heads · D]."""
+class QueryLayer(nn.Module):
+    """One layer of `n_head` heads whose questions attend only to the examples, not to questions.
+
+    Each head is as wide as a token: the weights of `q_proj, k_proj, v_proj` are [heads · D, D], and those of `o_proj`
+    [n_out, heads · D].
+    """
 
     def __init__(self, n_embd: int, n_head: int, n_out: int) -> None:
         super().__init__()
         self.n_embd, self.n_head, self.n_out = n_embd, n_head, n_out
-        for name in ("q_proj", "k_proj", "v_proj"):
-            setattr(self, name, nn.Linear(n_embd, n_embd * n_head, bias=False))
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(n_embd, n_embd * n_head, bias=False) for _ in range(3))
         self.o_proj = nn.Linear(n_embd * n_head, n_out, bias=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
@@ -34,13 +42,8 @@ class Layer(nn.Module):
         eye, heads = torch.eye(self.n_embd), self.n_head
         with torch.no_grad():
             if init == "random":
-                for proj, gain in (
-                    (self.q_proj, gain_qk),
-                    (self.k_proj, gain_qk),
-                    (self.v_proj, gain_ov),
-                    (self.o_proj, gain_ov),
-                ):
-                    proj.weight.mul_(gain)
+                for name in PROJECTIONS:
+                    getattr(self, name).weight.mul_(gain_qk if name in ("q_proj", "k_proj") else gain_ov)
                 return
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
@@ -52,24 +55,18 @@ class Layer(nn.Module):
                 if self.n_out == self.n_embd:
                     self.o_proj.weight.copy_(size * eye.repeat(1, heads))
 
-    def qk_ov_products(self) -> tuple[Tensor, Tensor]:
-        """Return QK [heads, D, D], which includes the scale 1/√D, and OV [heads, D, n_out]."""
-        q, k, v = (
-            p.weight.view(self.n_head, self.n_embd, self.n_embd) for p in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        o = self.o_proj.weight.view(self.n_out, self.n_head, self.n_embd).permute(1, 2, 0)
-        return q.mT @ k * self.n_embd**-0.5, v.mT @ o
+    def forward(
+        self,
+        z_q: Float[Tensor, "n queries D"],
+        z: Float[Tensor, "n L D"],
+        allowed: Bool[Tensor, "queries L"] | None = None,
+    ) -> Float[Tensor, "n queries n_out"]:
+        """Return the output for each question, which is zero for a question that may attend to no example.
 
-
-class QueryLayer(Layer):
-    """One layer whose questions attend only to the examples, not to questions: (z_q, z) to [n, queries, n_out].
-
-    `allowed` [queries, L] is True at the examples to which a question may attend. The output is zero for a question
-    that may attend to no example.
-    """
-
-    def forward(self, z_q: Tensor, z: Tensor, allowed: Tensor | None = None) -> Tensor:
-        qk, ov = self.qk_ov_products()
+        Args:
+            allowed: True at the examples to which a question may attend; None allows all.
+        """
+        qk, ov = _qk_ov_products(self)
         n, queries, D = z_q.shape
         queries_by_head = (z_q @ qk.permute(1, 0, 2).reshape(D, -1)).view(n, queries * self.n_head, D)
         scores = queries_by_head @ z.mT
@@ -83,8 +80,7 @@ class QueryLayer(Layer):
 
 
 class Stack(nn.Module):
-    """Several layers on one residual stream, and a linear map that reads out the questions: (z_q, z) to [n, queries,
-    n_out].
+    """Several layers on one residual stream, and a linear map that reads out the questions.
 
     Each layer adds the output of its heads, which attend to the examples, to every token. No token attends to a
     question.
@@ -95,6 +91,8 @@ class Stack(nn.Module):
             all examples.
         writes: "token", or "y" if the layers may change only the last number of a token.
     """
+
+    kept: Tensor
 
     def __init__(
         self, n_embd: int, n_head: int, n_layers: int, n_out: int, weight_tying: bool, causal: bool, writes: str
@@ -107,13 +105,10 @@ class Stack(nn.Module):
         written = torch.ones(n_embd) if writes == "token" else torch.eye(n_embd)[-1]
         self.register_buffer("kept", written, persistent=False)
 
-    def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
-        for layer in set(self.layers):
-            layer.initialise(init, gain_qk, gain_ov)
-
-    def streams(self, z_q: Tensor, z: Tensor) -> list[Tensor]:
-        """Return the residual stream of the questions before the first layer and after each layer, [n, queries, D]
-        each."""
+    def streams(
+        self, z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
+    ) -> list[Float[Tensor, "n queries D"]]:
+        """Return the residual stream of the questions before the first layer and after each layer."""
         L, streams = z.shape[1], [z_q]
         allowed = torch.ones(L, L, dtype=torch.bool, device=z.device).tril(-1) if self.causal else None
         for layer in self.layers:
@@ -122,12 +117,12 @@ class Stack(nn.Module):
                 z = z + self.kept * layer(z, z, allowed)
         return streams
 
-    def forward(self, z_q: Tensor, z: Tensor) -> Tensor:
+    def forward(self, z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]) -> Float[Tensor, "n queries n_out"]:
         return self.final_linear(self.streams(z_q, z)[-1])
 
 
-def build_model(config) -> nn.Module:
-    """Build the untrained model of a `RegressionConfig` from its seed; the global random state does not change."""
+def build_model(config: RegressionConfig) -> QueryLayer | Stack:
+    """Build the untrained model of a configuration from its seed; the global random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if config.n_layers == 1:
@@ -135,35 +130,35 @@ def build_model(config) -> nn.Module:
         else:
             options = (config.weight_tying, config.causal, config.writes)
             model = Stack(config.d + 1, config.n_head, config.n_layers, config.n_out, *options)
-        model.initialise(config.init, config.gain_qk, config.gain_ov)
+        for module in model.modules():  # yields a layer once, even if it is used several times
+            if isinstance(module, QueryLayer):
+                module.initialise(config.init, config.gain_qk, config.gain_ov)
     return model
 
 
-def circuits(model: nn.Module) -> tuple[Tensor, list[Tensor]]:
-    """Return the two products of every head: QK [layers, heads, D, D], and for each layer OV [heads, D, out].
+def circuits(model: nn.Module) -> tuple[Float[Tensor, "layers heads D D"], list[Float[Tensor, "heads D n_out"]]]:
+    """Return the two products of every head: QK of all layers, and OV of each layer.
 
-    `model` is a `QueryLayer`, a `Stack`, or any module with `q_proj, k_proj, v_proj, o_proj` in the shapes of `Layer`.
-    In a stack, the last layer's OV includes the final linear map.
+    `model` is a `QueryLayer`, a `Stack`, or any module with the four projections of a `QueryLayer`. In a stack, the
+    last layer's OV includes the final linear map.
 
     Raises:
         ValueError: the module has no such weights.
     """
     layers = list(getattr(model, "layers", [model]))
     with torch.no_grad():
-        products = [_layer_products(layer) for layer in layers]
+        for layer in layers:
+            _require_projections(layer)
+        products = [_qk_ov_products(layer) for layer in layers]
         ov = [o for _, o in products]
-        if hasattr(model, "final_linear"):
+        if isinstance(model, Stack):
             ov = [o * model.kept for o in ov]
             ov[-1] = ov[-1] @ model.final_linear.weight.mT
         return torch.stack([qk for qk, _ in products]), ov
 
 
-def _layer_products(layer: nn.Module) -> tuple[Tensor, Tensor]:
-    missing = [
-        name
-        for name in ("q_proj", "k_proj", "v_proj", "o_proj")
-        if not isinstance(getattr(layer, name, None), nn.Linear)
-    ]
+def _require_projections(layer: LessonModule) -> None:
+    missing = [name for name in PROJECTIONS if not isinstance(getattr(layer, name, None), nn.Linear)]
     if missing:
         raise ValueError(
             f"{type(layer).__name__} has no nn.Linear called {', '.join(missing)}; circuits() needs q_proj,"
@@ -172,11 +167,14 @@ def _layer_products(layer: nn.Module) -> tuple[Tensor, Tensor]:
     rows, D = layer.q_proj.weight.shape
     if rows % D:
         raise ValueError(f"q_proj returns {rows} numbers for a token of {D}; each head must be as wide as a token.")
-    folded = Layer.__new__(Layer)
-    nn.Module.__init__(folded)
-    folded.n_embd, folded.n_head, folded.n_out = D, rows // D, layer.o_proj.weight.shape[0]
-    folded.q_proj, folded.k_proj, folded.v_proj, folded.o_proj = layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj
-    return folded.qk_ov_products()
+
+
+def _qk_ov_products(layer: LessonModule) -> tuple[Tensor, Tensor]:
+    """Return QK [heads, D, D], which includes the scale 1/√D, and OV [heads, D, n_out]."""
+    D = layer.q_proj.weight.shape[1]
+    q, k, v = (p.weight.view(-1, D, D) for p in (layer.q_proj, layer.k_proj, layer.v_proj))
+    o = layer.o_proj.weight.unflatten(1, (-1, D)).permute(1, 2, 0)
+    return q.mT @ k * D**-0.5, v.mT @ o
 
 
 @dataclass(frozen=True)
@@ -208,16 +206,7 @@ def statistics(model: nn.Module) -> list[HeadStatistics]:
     for layer, (qks, ovs) in enumerate(zip(qk, ov)):
         for head, (block, column) in enumerate(zip(qks[:, :d, :d], ovs[:, :, -1])):
             diagonal = block.diagonal()
-            rest = (block - diagonal.diag()).abs().max().item() if d > 1 else 0.0
-            head_statistics.append(
-                HeadStatistics(
-                    layer,
-                    head,
-                    diagonal.mean().item(),
-                    diagonal.var(correction=0).item(),
-                    rest,
-                    column[-1].item(),
-                    column[:-1].abs().max().item(),
-                )
-            )
+            rest = (block - diagonal.diag()).abs().max() if d > 1 else torch.zeros(())
+            values = diagonal.mean(), diagonal.var(correction=0), rest, column[-1], column[:-1].abs().max()
+            head_statistics.append(HeadStatistics(layer, head, *(value.item() for value in values)))
     return head_statistics
