@@ -1,7 +1,7 @@
-"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
+"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and collapsed hints.
 
 The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
-`static/live.js` builds the widget in this container, without a kernel and a widget manager.
+`static/live.js` builds the widget in this container, without a kernel or a widget manager.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Build the web site from the lessons and the pages of `docs/`: write Sphinx's sources, run Sphinx, check for answers.
+"""Build the web site from the lessons and the pages of `docs/`: write Sphinx's sources, then run Sphinx.
 
-Everything is built in a work folder. The site replaces the output folder only if it contains no answer.
+Everything is built in a work folder. The site replaces the output folder only if the site contains no answers.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
 
 
 def _raise_if_disk_was_full(text: str) -> None:
-    """Raise one plain OSError for a text that says so, because Sphinx and shutil report every single file."""
+    """Raise one OSError if the text of an error reports a full disk; Sphinx and shutil report it for every file."""
     if os.strerror(errno.ENOSPC) in text:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 

@@ -1,6 +1,7 @@
 """Fetch the npm packages that the book's pages need, each in a pinned version.
 
-npm's own client fetches each package once into `build/vendor` (node comes in a wheel). Every use verifies the SHA-256.
+npm's own client fetches each package once into `build/vendor` (node comes in a wheel). The SHA-256 is verified on every
+use.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Package:
     """An npm package.
 
     Attributes:
-        sha256: the SHA-256 of npm's file for this version.
+        sha256: the SHA-256 of npm's archive of this version.
         file_patterns: patterns of the files that the book uses, without the leading `package/`.
         removed_prefix: the prefix to remove from the names of these files.
     """
@@ -42,7 +43,7 @@ class Package:
 
     @property
     def archive_name(self) -> str:
-        """The name of npm's file."""
+        """The name of the archive that npm writes."""
         return f"{self.name}-{self.version}.tgz"
 
 

@@ -128,7 +128,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # One batch computes the result without weights and with each single weight.
+    with torch.no_grad():  # One batch computes the result with each weight alone, and without weights.
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 

@@ -660,7 +660,7 @@ def _pattern(prompt, head, read=_head_weights, mask=causal_mask, order=(0, 1), *
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = read(head)
     projections = x @ W_Q + b_Q, x @ W_K + b_K
-    q, k = (projections[i] for i in order[:2])  # the catalogue also orders the values, which a pattern does not need
+    q, k = (projections[i] for i in order[:2])  # `order[2]` is for the values, which a pattern does not need
     return attention_weights(q, k, mask(len(x)), d_in=x.shape[-1], **steps)
 
 

@@ -162,7 +162,7 @@ exercise(
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
-    atol=4e-5,  # The printed numbers pass, but a weighted sum with weights computed without exp does not.
+    atol=4e-5,  # The numbers printed on the page pass; a weighted sum whose weights are computed without exp does not.
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(

@@ -1200,7 +1200,7 @@ exercise(
         **{
             name: _generate_cached.replace(**how).wrong(_in_the_blocks(message))
             for name, (how, message) in _BLOCK_MISTAKES.items()
-            if "order" in how and name != "no-sums"  # no-sums and no-second-sum write equal texts
+            if "order" in how and name != "no-sums"  # no-sums and no-second-sum generate the same texts
         },
     },
     hints=Hints(

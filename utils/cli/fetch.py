@@ -77,8 +77,8 @@ def next_weights_notice() -> str:
 def _download(repository: str, name: str, endpoint: str, log: Callable[[str], None]) -> Path:
     """Download one file into the cache, and continue an interrupted download.
 
-    The hub's client starts every file from the beginning in each process. This function therefore streams the content
-    into a partial file that the next run continues. The client then finds the complete content in its cache.
+    In each process, the hub's client downloads every file from the beginning. This function therefore streams the
+    content into a partial file that the next run continues. The client then finds the complete content in its cache.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.file_download import http_get, repo_folder_name

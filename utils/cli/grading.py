@@ -21,7 +21,7 @@ def collect(
     roster: Path = typer.Option(..., help="The class as a CSV file: columns id and name, or an export from the LMS."),
     out: Path = typer.Option(Path("handed-in"), help="The folder to collect into. Existing files stay."),
 ) -> None:
-    """Sort the submissions of a class by student and lesson, and list every oddity in intake.csv."""
+    """Sort the submissions of a class by student and lesson, and list every irregularity in intake.csv."""
     from utils.grading.intake import collect as collector
     from utils.grading.reports.html_parts import format_count
 

@@ -14,7 +14,8 @@ from utils.lessons import ROOT, write_atomically
 # Jupyter reads the folder `labconfig/` in this folder. `default_setting_overrides.json` opens a .md lesson as a
 # notebook and switches news off. `page_config.json` removes the buttons that lead to Notebook 7, if that is installed.
 SETTINGS = ROOT / "utils" / "assets"
-# Lab's file list hides Jupyter's own patterns and the .md file of each lesson, which is also there as a notebook.
+# JupyterLab's file list hides the files that match these patterns. All patterns but `*.md` are Jupyter's own; `*.md`
+# hides the text of each lesson, because the lesson is also there as a notebook.
 HIDDEN = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~", "*.md")
 # The variables that move the files of Jupyter, IPython and matplotlib out of the home folder.
 HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
@@ -57,7 +58,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     message = f"\nThe course is open at\n{server.connection_url}lab/tree/{first}?token={token}\nCtrl-C stops it.\n"
     server.io_loop.add_callback(
         print, message, flush=True
-    )  # printed once the server listens: the first task of its event loop
+    )  # the first task of the event loop, so the message appears when the server is listening
     server.start()
 
 

@@ -57,7 +57,7 @@ def reset(
 def _find_folder(name: str) -> Path:
     """Return the current folder if it has the lesson's notebook, otherwise `course/`."""
     try:
-        here = lessons.find_lesson(name, Path.cwd())  # this is the .md file if there are both
+        here = lessons.find_lesson(name, Path.cwd())  # this can be the .md file if both formats exist
     except (lessons.LessonError, OSError):
         return ROOT / "course"
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"

@@ -16,8 +16,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # The page receives the names of this many likeliest tokens.
-CHIPS = 60  # The page shows this many tokens from the end of a text.
+NAMED = 1000  # the number of most likely tokens whose names the page receives
+CHIPS = 60  # the maximum number of tokens that the page shows, from the end of a text
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -59,7 +59,7 @@ def next_token(
     def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
-        except Exception as problem:  # A learner's model may raise anything; the page waits for an answer.
+        except Exception as problem:  # A learner's model may raise any exception; the page needs a reply.
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 

@@ -13,7 +13,7 @@ from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merge
 from utils.show.tokenization import chip_text, decode_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-LONGEST = 2000  # Only the tokens of this many characters are shown.
+LONGEST = 2000  # the maximum number of characters, from the start of a text, whose tokens the page shows
 # A tokenizer that has GPT-2's vocabulary but different rules may split these texts differently.
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
 

@@ -14,8 +14,8 @@ from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
-MOST = 24  # The most tokens of a sentence: the table has one button per token and block.
-AT_ONCE = 5e9  # parameters × tokens × places: up to this number, the whole table takes about a second
+MOST = 24  # the maximum number of tokens in a sentence: the table has one button per token and block
+AT_ONCE = 5e9  # parameters × tokens × places: up to this product, computing the whole table takes about a second
 
 Result = dict[str, Any]
 
@@ -72,7 +72,7 @@ class _Pair:
         """Summarise log probabilities.
 
         Returns:
-            How far the answer has moved from the first text's answer (0) to the second text's answer (1), and the
+            The change of the answer, from 0 (the first text's answer) to 1 (the second text's answer), and the
             probabilities of the first text's answer, of the second text's answer and of the likeliest other token.
         """
         clean, corrupted, patched = (
@@ -87,7 +87,7 @@ class _Pair:
 
 
 def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Widget:
-    """Show a table of buttons, one for each block and position, coloured by how far the answer moves.
+    """Show a table of buttons, one for each block and position, coloured by how much the answer changes.
 
     Pointing at a button shows the answer. For a small model, such as the small GPT-2, the whole table is computed in
     advance, and the page needs no kernel. For larger models, and for sentences that the learner types, the page asks
@@ -117,7 +117,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:
-    """Return the whole table, or None if computing it would take long."""
+    """Return the whole table, or None if computing it would take a long time."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:
@@ -138,7 +138,7 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         return
     try:
         yield from _rows(pair)
-    except Exception as error:  # A learner's function may raise anything; the page must not wait forever.
+    except Exception as error:  # A learner's function may raise any exception; the page must not wait forever.
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 

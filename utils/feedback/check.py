@@ -63,7 +63,10 @@ def check(*answers: Any, **values: Any) -> Report:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check those intermediate values of an exercise that exist in the notebook. Return sentences after a space."""
+    """Check those intermediate values of an exercise that exist in the notebook.
+
+    Return the messages about these values, each with a leading space.
+    """
     messages = ""
     for name, (oracle, misconceptions) in exercise.steps.items():
         if names.get(name, ...) is not ...:

@@ -16,7 +16,7 @@ Dtypes = Literal["same", "wider", "any"]
 def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
     """Return a bool tensor that marks where two tensors of the same shape differ.
 
-    Two numbers differ if they are more than `atol` apart, relative to 1 or to the expected number.
+    Two numbers differ if they are more than `atol` · (1 + |expected number|) apart.
     """
     yours, expected = (t.detach().cpu().to(torch.float64) for t in (yours, expected))
     return ~torch.isclose(yours, expected, rtol=atol, atol=atol, equal_nan=True)

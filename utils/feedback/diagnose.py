@@ -5,7 +5,7 @@ The first step that finds something supplies the message:
 1. The answer is not attempted yet.
 2. A misconception agrees with the answer on every case, shapes and exceptions included. Its message is more specific
    than the following ones.
-3. A diagnostic of `utils.feedback.diagnostics` finds a fault; they run in their order.
+3. A diagnostic of `utils.feedback.diagnostics` finds a fault. The diagnostics run in the order of `DIAGNOSTICS`.
 4. A property is broken.
 5. The results differ from the expected ones.
 """

@@ -53,7 +53,7 @@ class Diagnostic(NamedTuple):
 
 
 def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
-    """Check that the answer reads no variable of the notebook instead of an argument or its own parameter."""
+    """Check that the answer does not use a notebook variable where it should use an argument or its own parameter."""
     traits = probe.runner.inspect_code()
     for name, kind in traits.notebook_globals:
         if not kind:  # reading any other value, such as a table of settings, is a fault only if an argument is unused
@@ -192,7 +192,7 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result. Omit its facts if the exercise's view could not derive any from the answer."""
+    """Return the expected result, without its facts if the exercise's view could not derive facts from the answer."""
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected
@@ -223,7 +223,7 @@ _FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|tor
 
 
 def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
-    """Explain from the code why a shape never changes. Return a sentence after a space, or ""."""
+    """Explain from the code why a shape never changes, as a sentence with a leading space; "" if unknown."""
     traits = probe.runner.inspect_code()
     if not shape and (match := _FULL_REDUCTION.search(traits.source)):
         return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."
@@ -324,7 +324,8 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
     """Find inputs and parameters that never influence a wrong result, if at least one of them does."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
-    # Maps each name to a list that tells, for each case whose expected result depends on it, if a gradient reaches it.
+    # Maps the name of each input or parameter to a list. The list has one entry for each case whose expected result
+    # depends on this input or parameter: whether a gradient of the answer reaches it.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

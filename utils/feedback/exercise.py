@@ -23,7 +23,7 @@ import torch
 from utils import lessons
 
 
-@dataclass(frozen=True, eq=False)  # tensors do not compare to a single bool, so a case equals only itself
+@dataclass(frozen=True, eq=False)  # comparing tensors does not yield a single bool, so a case equals only itself
 class Case:
     """One call of an answer and, for a module, the arguments and settings for building it.
 
@@ -58,7 +58,10 @@ def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="
 
 @dataclass(frozen=True)
 class Spec:
-    """The names that messages use for a result: of its axes and, if there are several results, of the result itself."""
+    """The kind of a result, and the names that messages use for it.
+
+    `axes` has the names of its axes. If there are several results, `name` is the name of this result.
+    """
 
     kind: str  # "float", "bool", "int", or "facts"
     axes: tuple[str, ...]

@@ -80,7 +80,7 @@ class Observation:
     detached: tuple[str, ...] = ()  # the inputs and parameters that no gradient reaches
     level: tuple[str, ...] = ()  # the inputs and parameters whose gradient is missing or 0
     broken: tuple[str, ...] = ()  # the inputs and parameters whose gradient contains nan or inf
-    backward: Failure | None = None  # the exception that stopped the gradients, if there was one
+    backward: Failure | None = None  # the exception of the backward pass, if there was one
     parameters: dict[str, tuple[int, ...]] | None = None  # for a module: the shapes of its parameters by name
     aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
@@ -139,7 +139,10 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's generators. Skip CUDA's if CUDA was never used, because manual_seed would queue work for it."""
+    """Seed torch's generators.
+
+    CUDA's generators are skipped if CUDA was never used, because manual_seed would queue work for CUDA.
+    """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)

@@ -101,7 +101,7 @@ def named_shape_text(shape: Sequence[int], spec: Spec | None) -> str:
 
 
 def position_text(index: Sequence[int], spec: Spec | None) -> str:
-    """Write a position in a tensor: "row 1, column 0", "batch 0, seq 1, d_out 2", "index [0, 1, 2]"."""
+    """Format a position in a tensor: "row 1, column 0", "batch 0, seq 1, d_out 2", "index [0, 1, 2]"."""
     if len(index) == 1:
         return f"entry {index[0]}"
     if len(index) == 2:
@@ -153,7 +153,7 @@ def _is_function(value: Any) -> bool:
 
 
 def type_cause_text(value: Any) -> str:
-    """Return the likely cause of an unexpected type as a sentence after a space, or ""."""
+    """Return the likely cause of an unexpected type as a sentence with a leading space, or ""."""
     if _is_function(value):
         return " Without parentheses after its name, a function is not called."
     if isinstance(value, tuple) and len(value) == 1:
@@ -171,7 +171,7 @@ def comparable_type(value: Any) -> type:
 
 
 def value_text(value: Any) -> str:
-    """Write the repr of a value, truncated to `LONGEST` characters."""
+    """Return the repr of a value, truncated to `LONGEST` characters."""
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
@@ -182,7 +182,7 @@ def dtype_name(tensor: Tensor) -> str:
 
 
 def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
-    """Explain why the dtype matters, in a sentence after a space; "" if there is nothing to explain."""
+    """Explain why the dtype matters, in a sentence with a leading space; "" if there is nothing to explain."""
     if expected.dtype == torch.bool:
         return " `masked_fill` and `~` need a boolean tensor."
     if expected.is_floating_point() and yours.is_floating_point():
@@ -200,7 +200,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 
 
 def missing_parameters_text(missing: list[str]) -> str:
-    """Explain why torch may miss layers in a list, in a sentence after a space; "" for other parameters."""
+    """Explain why torch may not find layers in a list, in a sentence with a leading space; "" for other parameters."""
     if not any(part.isdigit() for name in missing for part in name.split(".")):
         return ""
     return (
@@ -210,7 +210,10 @@ def missing_parameters_text(missing: list[str]) -> str:
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the expected parameters of a module with `extra` parameters. For a single extra one, suggest a buffer."""
+    """List the expected parameters of a module that has `extra` parameters.
+
+    Suggest a buffer, unless the extra parameters belong to an additional layer.
+    """
     listed = f"It should have only {name_list_text(expected)}" if expected else "It should have none"
     if expected and all("." in name for name in extra):  # a dotted name belongs to an additional layer
         return f"{listed}."

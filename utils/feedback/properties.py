@@ -218,7 +218,7 @@ _DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|tor
 
 
 def slopes_agree(probe: Probe) -> str | None:
-    """Check the numbers of the gradients, which are wrong if an intermediate value is treated as a constant."""
+    """Check the values of the gradients, which are wrong if an intermediate value is treated as a constant."""
     if not probe.has_correct_values:  # wrong results have wrong gradients, so this check would explain nothing
         return None
     for trial in probe.trials:

@@ -244,12 +244,12 @@ def _by_line(
     redo: Callable[[Tensor, Tensor], Tensor],
     words: str,
 ) -> str:
-    """Detect rows (`axis` -1) or columns (-2) that each differ from the expected ones by a single number.
+    """Detect that each row (`axis` -1) or column (-2) is the expected one times, or plus, a single number.
 
     Args:
         pairs: the wrong results.
         axis: -1 for rows, -2 for columns.
-        undo: computes the number of a row from one of its results and the expected result.
+        undo: computes the number of a row from one of its entries and the expected entry.
         redo: applies this number to the expected row.
         words: the sentence, with a placeholder for "Each row" or "Each column".
     """

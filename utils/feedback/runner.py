@@ -219,7 +219,7 @@ def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None 
 
 
 def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
-    """Return a misconception in the learner's form."""
+    """Convert a misconception to a value, function or class, as `to_learner_answer` does."""
     return to_learner_answer(exercise, wrong.answer, wrong.initial_parameters)
 
 

@@ -18,7 +18,7 @@ METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape
 
 
 def find_lint(source: str) -> str | None:
-    """Return the first finding in an answer's source as a sentence; None if there is none or it does not parse."""
+    """Return the first finding in an answer's source as a sentence; None if there is no finding or a syntax error."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:

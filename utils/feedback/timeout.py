@@ -13,7 +13,7 @@ from types import TracebackType
 
 INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches an interrupt
 POLL_INTERVAL = 0.1  # seconds between two readings of the clock
-IDLE_FACTOR = 6  # an idle answer, such as one that sleeps, may take the limit times this factor of wall time
+IDLE_FACTOR = 6  # an idle answer (for example one that sleeps) may take this factor times the limit in wall time
 
 
 class Timeout:

@@ -30,7 +30,7 @@ def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
 
 
 class _NameState:
-    """The state of the lesson's names after the cells so far."""
+    """The state of the lesson's names after the cells that have been processed so far."""
 
     def __init__(self) -> None:
         self.unset: set[str] = set()

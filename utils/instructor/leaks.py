@@ -71,7 +71,8 @@ def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Ite
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
         if answer not in visible_lines and _is_informative(answer, code=True):
-            # Prose may repeat the returned value without the word `return`. A short value may be a coincidence.
+            # Prose may repeat the returned value without the word `return`. A match of a short
+            # value may be a coincidence.
             returned = answer.removeprefix("return ")
             without_return = len(returned) >= 20 and not any(returned in line for line in visible_lines)
             yield line, returned if without_return else answer
@@ -107,8 +108,8 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """Return one line for each file that contains more than one short answer (at most three informative lines).
 
-    A single short answer may be a coincidence, for example as a part of a wrong answer or of a model. A file with two
-    short answers is treated as a copy of the solution.
+    A match of a single short answer may be a coincidence, for example because a wrong answer or a model has the same
+    lines. A file with two short answers is treated as a copy of the solution.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     answers_in_file: dict[str, list[str]] = {}
@@ -127,7 +128,7 @@ def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 
 
 def find_markers(text: str) -> list[tuple[int, str]]:
-    """Return the line and the text of each marker in a text. Text in backticks only mentions a marker."""
+    """Return the line and the text of each marker in a text. A marker in backticks does not count."""
     plain = _MENTION.sub(lambda found: " " * len(found[0]), text)
     return [(text.count("\n", 0, found.start()) + 1, found[0]) for found in _MARKER.finditer(plain)]
 
@@ -182,7 +183,7 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
-    """Yield each name, with its line, that answers bind but the student's copy of the lesson does not use."""
+    """Yield each name that answers bind but the student's copy of the lesson does not use, and its line."""
     visible_names = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_names(text):
@@ -214,7 +215,7 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
-    """Format a fault. Its place is the visible line of the source with this text, or otherwise the student file."""
+    """Format a fault with its place: the visible source line that contains `text`, or else the student's file."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]

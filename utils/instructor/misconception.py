@@ -148,7 +148,10 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
 
 
 def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Raise an error if the checks do not load with the stub. The stub does not run, because nobody has read it yet."""
+    """Raise an error if the checks could not be loaded with the stub.
+
+    The stub is not executed, because nobody has reviewed it yet.
+    """
     if missing := [name for name in stub.load_time_names if name not in known]:
         raise StubError(
             f"Nothing was written: the answer needs {', '.join(missing)} while it is loaded, but {path.name} does not"

@@ -14,7 +14,7 @@ from utils.lessons import ROOT
 
 
 def generate_counts(root: Path = ROOT) -> dict[str, str]:
-    """Return the generated parts of README.md, each under the pattern of the text that it replaces."""
+    """Return the generated parts of README.md; the key of each part is the pattern of the text that it replaces."""
     mutants = mutation_testing.read_table(root / "docs" / "mutants.md")["all"]
     blind = Counter(answer.kind for answers in read_blind_answers(root).values() for answer in answers)
     parts = {

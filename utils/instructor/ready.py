@@ -47,7 +47,7 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its name, the function that runs it, and what a person does about its problems."""
+    """One step: its name, the function that runs it, and what a person should do about the problems that it reports."""
 
     name: str
     run: Callable[[Lesson, Sequence[str]], StepResult]  # the lesson, and the names of the exercises to test
@@ -66,7 +66,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. Stop at the first step without which the following steps cannot run.
+    """Run the steps for one lesson. Stop when a step fails that the following steps need.
 
     Args:
         name: the name or number of the lesson.

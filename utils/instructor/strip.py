@@ -229,7 +229,7 @@ class _CodeRendering:
         return "\n".join(lines)
 
     def unset(self) -> set[str]:
-        """Return the names that lack a value without the answers.
+        """Return the names that have no value when the answers are removed.
 
         For an answer inside a definition, this is the name of that definition; for any other answer, the names that
         it binds.

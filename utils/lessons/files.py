@@ -19,7 +19,7 @@ class LessonError(ValueError):
 
 
 def all_lessons(folder: str | Path | None = None) -> list[Path]:
-    """List the lessons in `folder` (default: `solutions/`) in order. Of two formats, take the newer file."""
+    """List the lessons in `folder` (default: `solutions/`) in order. If a lesson has two files, list the newer one."""
     folder = ROOT / "solutions" if folder is None else Path(folder)
     latest: dict[str, Path] = {}
     for path in sorted(folder.glob("[0-9][0-9]_*")):

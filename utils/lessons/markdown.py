@@ -1,8 +1,7 @@
 """Split a markdown page into cells exactly as jupytext does.
 
 Importing jupytext takes more than a second, and every `check` and `yours` of a learner would wait for it. This parser
-rejects everything that it does not support. It splits every other page into
-exactly the cells that jupytext returns.
+rejects everything that it does not support. All other pages are split into exactly the cells that jupytext returns.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Region:
     """The rows of a cell that a marker or a pair of markers covers, from `start` up to `end` (0-based, `end`
     excluded).
 
-    The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment in a
-    row.
+    The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment on
+    one of the rows.
     """
 
     kind: str

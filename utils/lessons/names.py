@@ -47,7 +47,7 @@ def bound_names(node: ast.AST, imports: bool = True) -> list[str]:
 
 
 def iter_names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> Iterator[str]:
-    """Yield every name that code, functions included, reads (`ast.Load`) or assigns (`ast.Store`)."""
+    """Yield every name that code reads (`ast.Load`) or assigns (`ast.Store`), including the code of functions."""
     every = (child for node in nodes for child in ast.walk(node))
     return (node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, context))
 

@@ -50,7 +50,7 @@ def unfinished_name(error: BaseException) -> str | None:
 
 
 def has_code_after_stub(source: str, name: str) -> bool:
-    """Return whether an answer follows the `raise` of its stub, which still ends the function.
+    """Return whether an answer was written below its stub's `raise`, so that the `raise` still ends the function.
 
     The page's own last line, such as `return state`, does not count as an answer.
 

@@ -15,7 +15,11 @@ WARM_UP = 3  # The number of questions in a warm-up.
 
 @dataclass(frozen=True)
 class Calibration:
-    """For each degree of sureness, the number of right and of all first answers: `{sure: (right, all)}`."""
+    """How often learners were right, for each level of confidence.
+
+    Attributes:
+        counts: maps each level to the number of right first answers and the number of all first answers.
+    """
 
     counts: Mapping[str, tuple[int, int]]
 

@@ -12,7 +12,8 @@ class CourseContentsManager(AsyncLargeFileManager):
     """Jupyter's own contents manager, which also writes the version of this Python into each notebook that it returns.
 
     JupyterLab writes this version into each notebook that it opens, down to the patch release. If the file has a
-    different version, JupyterLab shows the notebook as unsaved. The released course cannot know the learner's version.
+    different version, JupyterLab shows the notebook as unsaved. The learner's version of Python is not known
+    when the course is released.
     """
 
     async def get(

@@ -1,7 +1,7 @@
-"""Show one calm line instead of a red traceback if a cell only needs an exercise or an earlier cell.
+"""Show one line of text instead of a red traceback if a cell only needs an exercise or an earlier cell.
 
 The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell. All
-other exceptions look as usual.
+other exceptions are displayed as usual.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class ProgressView:
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
-        """Ask the three predictions or quizzes again that were answered longest ago."""
+        """Repeat the three predictions or quizzes that were answered longest ago."""
         return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:

@@ -93,7 +93,7 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         weights = parse_numbers(step.weights, "weights", [2], "[heads, seq]")
         heads, seq = weights.shape
         axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
-        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # nan is drawn as no colour
+        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # nan is drawn without a colour
         axes.imshow(shown, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         write_numbers(axes, weights, side, SMALL - 1)
         hide_frame(axes)

@@ -101,7 +101,7 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` strings; error messages call the named things `what`."""
+    """Return `given` as a list of `count` strings; error messages use `what` for the things that the strings name."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
     names = [escape_invisible(str(item)) for item in given]

@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction that the numbers need
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction of the width for the numbers
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -252,7 +252,8 @@ def draw_lines(
     bottom: float | None = None,
 ) -> None:
     """Draw lines with their names at their ends, and a reference `mark` (name, y); the y axis starts at `bottom`."""
-    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")  # distinguish the lines without colour
+    # Dashes and markers distinguish the lines without colour.
+    styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
         marked = {"marker": marker, "markersize": 4.5} if len(xs) <= 24 else {}
@@ -337,7 +338,10 @@ def strips(
 
 
 def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
-    """Return a line of text for each line of a chart, with all its numbers or, beyond 12, its ends and extremes."""
+    """Return a line of text for each line of a chart, with all its numbers.
+
+    If there are more than 12 numbers, only the first, the last, the smallest and the largest number are included.
+    """
 
     def describe(y: np.ndarray) -> str:
         if len(xs) <= 12:

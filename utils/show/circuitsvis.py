@@ -55,9 +55,9 @@ UNSUPPORTED = (
     " ({version}); version 1.43.3 works."
 )
 
-# A figure draws itself into every box with its content key that no other script has claimed. This works for equal
-# figures, for two views of one notebook, and for any position of the script. The page creates the ids, so the notebook
-# stores none. After the drawing, the static picture remains only for screen readers and for print.
+# A figure draws itself into every box that has the figure's content key and that no other script has claimed. This
+# works for equal figures, for two views of one notebook, and for any position of the script. The page creates the ids,
+# so the notebook stores none. After the drawing, the static picture remains only for screen readers and for print.
 _FIGURE = """<script>(() => {
 const props = PROPS;
 const boxes = [...document.querySelectorAll('[data-attention="KEY"]')].filter(box => !box.dataset.claimed);

@@ -115,7 +115,7 @@ class _Flow:
         return self.LEFT + (j + 0.5) * self.step
 
     def _lines(self, values: np.ndarray) -> list[str]:
-        """Return a vector's numbers, one per line; beyond five numbers, only the first three and the last."""
+        """Return a vector's numbers, one per line; for more than five numbers, only the first three and the last."""
         texts = [number_text(value) for value in values]
         return texts if len(texts) <= 5 else [*texts[:3], "⋮", texts[-1]]
 

@@ -17,7 +17,7 @@ from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, vector_text
 
 NAMES, COLOURS = ("query", "key", "reference"), (BLUE, VERMILION, GREEN)
-SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the largest body, and the lines below the matrix
+SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: maximum width and height of the body; width of the lines below the matrix
 TURN, TILT = math.radians(-68), math.radians(24)  # the viewing direction
 RIGHT = np.array([-math.sin(TURN), math.cos(TURN), 0.0])
 UP = np.array([-math.sin(TILT) * math.cos(TURN), -math.sin(TILT) * math.sin(TURN), math.cos(TILT)])
@@ -25,7 +25,7 @@ TOWARDS = np.cross(RIGHT, UP)
 
 
 def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return query, key and reference as rows [3, 3], with query and reference on the floor and the key above it.
+    """Return query, key and reference as rows [3, 3], with query and reference in the plane z = 0 and the key above it.
 
     The new coordinates keep lengths and angles, so the Gram matrix stays the same. A height below 1e-9 times the
     vector's length counts as 0.
@@ -50,7 +50,7 @@ def volume(
 ) -> Picture:
     """Draw three vectors and the body that they span, with their Gram matrix, the volume and the score −volume².
 
-    Query and reference are on the floor. The volume is the floor's area times the height of the key above the floor.
+    Query and reference span the base. The volume is the area of the base times the height of the key above the base.
 
     Args:
         query, key, reference: [d] finite numbers each, with the same d.
@@ -92,7 +92,7 @@ def volume(
     axes.set(xlim=(low[0], low[0] + wide / inch), ylim=(low[1], low[1] + tall / inch))
     axes.axis("off")
     _draw_body(axes, rows, size > 0)
-    if size > 0:  # a vertical line from the key's tip to the floor
+    if size > 0:  # a vertical line from the key's tip to the base plane
         foot = _project(np.stack([rows[1] * (1, 1, 0), rows[1]]))
         axes.plot(*foot.T, color=VERMILION, linewidth=1.3, linestyle=(0, (1, 1.3)), zorder=5, clip_on=False)
         axes.plot(*foot[0], marker="o", color=VERMILION, markersize=2.5, zorder=5, clip_on=False)
@@ -121,7 +121,7 @@ def _project(points: np.ndarray) -> np.ndarray:
 
 
 def _draw_body(axes: Axes, rows: np.ndarray, solid: bool) -> None:
-    """Draw the floor that query and reference span and, if `solid`, the faces of the body; hidden edges are dashed."""
+    """Draw the base that query and reference span and, if `solid`, the faces of the body; hidden edges are dashed."""
     query, key, reference = rows
     floor = _project(_corners(np.zeros(3), query, reference))
     axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)

@@ -63,7 +63,7 @@ def hide_frame(axes: Axes) -> None:
 
 
 def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEXT) -> None:
-    """Write the unmasked numbers into cells that are `cell` inches wide, legible on the colours of the cells."""
+    """Write the unmasked numbers into cells that are `cell` inches wide, in colours that are legible on the cells."""
     for (i, j), value in np.ma.ndenumerate(values):
         text, image = number_text(value), axes.images[0]
         colour = text_colour_on(tuple(image.to_rgba(value)) if np.isfinite(value) else (1, 1, 1))
@@ -87,7 +87,7 @@ def draw_colour_bar(
     ticks: Sequence[float],
     labels: Sequence[str] | None = None,
 ) -> None:
-    """Draw a thin bar with the colours of an image, at a position on the scratch page in inches."""
+    """Draw a thin colour bar for an image; position and size are in inches on the scratch page."""
     low, high = image.get_clim()
     bar = new_axes(image.axes.figure.figure, x, y, width, height)
     shades = np.linspace(low, high, 64)[:, None]
@@ -99,7 +99,7 @@ def draw_colour_bar(
 
 
 def draw_colour_bar_beside(axes: Axes, ticks: Sequence[float], tallest: float = math.inf) -> None:
-    """Draw a bar with the colours of the image in `axes` at its right, at most `tallest` inches high."""
+    """Draw a colour bar for the image in `axes`, to the right of the image and at most `tallest` inches high."""
     x, y, w, h = axes_bounds_inches(axes)
     tall = min(h, tallest)
     draw_colour_bar(axes.images[0], x + w + 0.12, y + h - tall, 0.11, tall, ticks)

@@ -87,7 +87,7 @@ def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
     """Draw how the queries of several heads are computed: with one product per head or for all heads.
 
-    Each head has its tint.
+    Each head has its own tint.
 
     Args:
         seq, d_in, d_head: at most 8 each.

@@ -59,7 +59,10 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 
 
 def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
-    """Describe the largest weight of each query or, beyond 8 tokens, the largest average and single weight."""
+    """Describe the largest weight of each query, for each head.
+
+    If there are more than 8 tokens, describe only the key with the largest average weight, and the largest weight.
+    """
     lines = []
     for k, table in enumerate(values):
         if len(names) <= 8:

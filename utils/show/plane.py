@@ -23,7 +23,7 @@ def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None 
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
     span = high - low
     longest = float(span.max()) or 1.0
-    wanted = np.maximum(span, 0.4 * longest)  # flat data also gets some height
+    wanted = np.maximum(span, 0.4 * longest)  # both sides have some length, even if all points are on one line
     low, high = (low + high - wanted) / 2 - 0.06 * longest, (low + high + wanted) / 2 + 0.06 * longest
     inch = side / float((high - low).max())
     width, height = (high - low) * inch
@@ -138,7 +138,7 @@ def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
 
 
 def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
-    """Draw the arc between two vectors; return `|a| × |b| × cos θ = ` in numbers ('' if a vector has length 0)."""
+    """Draw the arc between two vectors; return `|a| × |b| × cos θ = ` with its numbers ('' if a length is 0)."""
     from matplotlib.patches import Arc
 
     lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))

@@ -31,7 +31,8 @@ def saturation_study(
     """Measure the softmax of dot products of random queries and keys, with and without the division by √d_k.
 
     For each d_k, sample `draws` queries [d_k], each with its own `seq` keys [d_k]; all entries are standard normal.
-    The scaled and the unscaled numbers use the same samples. The samples of one d_k do not depend on the others.
+    The scaled and the unscaled numbers use the same samples. The samples for one d_k do not depend on the other
+    values of d_k.
 
     Returns:
         A dict of float64 tensors [len(d_ks)]. Each name has the suffix "_unscaled" or "_scaled": `spread` is the

@@ -1,4 +1,4 @@
-"""Define the sizes of figures, margins and letters."""
+"""Define the sizes of figures, margins and text."""
 
 NARROWEST, WIDEST = 4.0, 6.0  # inches; one inch is 100 CSS pixels in a notebook
 CSS_DPI, PNG_DPI = 100, 200

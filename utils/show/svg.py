@@ -29,7 +29,8 @@ UNIT = 10  # units per CSS pixel: enough for whole-number coordinates
 DPI = UNIT * CSS_DPI
 EM = 500  # units per font size in the outline of a glyph
 # JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides;
-# it may follow the reader's system (prefers-color-scheme). Without either, the figure is light. Print is always light.
+# it may follow the reader's system (prefers-color-scheme). Without a mark and a `color-scheme`, the figure is light.
+# Printed figures are always light.
 _THEME = (
     "@supports(color:light-dark(red,red)){.course-figure{VARIABLES}}"
     "[data-theme=light] .course-figure,[data-jp-theme-light=true] .course-figure{color-scheme:light}"
@@ -44,7 +45,7 @@ _PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash, because no SVG text 
 def render_svg(figure: Figure, alt: str) -> str:
     """Return a matplotlib figure as an `<svg>` for a page, with `alt` as its text for screen readers.
 
-    An untrusted notebook removes the drawing and shows only the text.
+    In an untrusted notebook, the drawing is removed and only the text is shown.
     """
     width, height = (round(side * DPI) for side in figure.get_size_inches())
     dpi, paper = figure.dpi, figure.patch.get_visible()
@@ -85,7 +86,7 @@ def format_decimal(x: float, digits: int = 2) -> str:
 
 
 def join_numbers(numbers: Iterable[int]) -> str:
-    """Join whole numbers with blanks; before a minus sign, no blank is needed."""
+    """Join whole numbers with spaces; before a minus sign, no space is needed."""
     return " ".join(map(str, numbers)).replace(" -", "-")
 
 

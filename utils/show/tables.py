@@ -113,7 +113,7 @@ def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
 
 @course_theme()
 def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
-    """Draw an empty table for the reader to complete: each row asks, each column answers.
+    """Draw an empty table for the reader to complete: each row is a query, each column a key.
 
     Args:
         tokens: seq strings.
@@ -183,7 +183,7 @@ def mask(
 def weights(
     weights: ArrayLike, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
-    """Draw attention weights in colours from 0 to 1, with the numbers in tables of up to 8 × 8.
+    """Draw attention weights in colours from 0 to 1. Tables of up to 8 × 8 also show the numbers.
 
     If no weight is above 0.5, the colours run from the smallest weight to the largest, and a scale shows the range.
 

@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that are invisible or reverse the line
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that are invisible or reverse the text
 
 
 @functools.cache

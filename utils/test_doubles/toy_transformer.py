@@ -18,7 +18,7 @@ _LETTERS = "_abcdefgh. "  # the index of each character is its token id
 
 
 class LetterTokenizer:
-    """A tokenizer of the letters a to h, the full stop and the space. The id of a is 1; id 0 is decoded as _."""
+    """A tokenizer of the letters a to h, the full stop and the space. The id of "a" is 1; id 0 is decoded as "_"."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
         ids = [_LETTERS.index(c) for c in text]
