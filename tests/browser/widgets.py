@@ -1,16 +1,20 @@
 """Use each widget of a lesson as a learner does, and check the page afterwards."""
 
 import ast
+import base64
 import inspect
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+from ipywidgets.embed import dependency_state
 from playwright.sync_api import Locator, expect
 
 from tests.browser import harness as browser
-from utils import explore
+from utils import explore, lessons
+from utils.book.lesson_outputs import SCRIPTS, collect_outputs
+from utils.show.widget import widget_class
 
 SOLVED = browser.ROOT / "tests" / "solved"
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # NARROW is half a window
@@ -25,6 +29,37 @@ def unrun(stem: str, folder: Path) -> Path:
     path = folder / f"{stem}.ipynb"
     nbformat.write(notebook, path)
     return path
+
+
+def executed(stems: list[str], folder: Path) -> list[Path]:
+    """Write the solved lessons with all their outputs to `folder`. The book uses the outputs of the same run."""
+    read = [lessons.read_lesson(lessons.find_lesson(stem)) for stem in stems]
+    runs = collect_outputs(read, print, workers=1)
+    paths = []
+    for stem in stems:
+        notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
+        for number, (cell, outputs) in enumerate(zip(notebook.cells, runs[stem]["outputs"], strict=True), 1):
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [nbformat.from_dict(output) for output in outputs], number
+        models = widget_models(runs[stem]["widgets"])
+        saved = {"version_major": 2, "version_minor": 0, "state": models}
+        notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": saved}
+        paths.append(folder / f"{stem}.ipynb")
+        nbformat.write(notebook, paths[-1])
+    return paths
+
+
+def widget_models(widgets: dict[str, dict]) -> dict[str, dict]:
+    """Return the models that a notebook saves, from the outputs of a run."""
+    scripts = {path.stem: path for path in SCRIPTS}
+    models: dict[str, dict] = {}
+    for name, saved in widgets.items():
+        if saved["kind"]:
+            data = base64.b64decode(saved["data"])
+            widget = widget_class(scripts[saved["kind"]])("", start=saved["start"], state=saved["state"], data=data)
+            state = dependency_state(widget, drop_defaults=False)
+            models |= {name: state.pop(widget.model_id), **state}
+    return models
 
 
 # ---------------------------------------------------------------- using each kind of widget

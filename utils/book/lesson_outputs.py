@@ -82,7 +82,7 @@ def _run_lessons(
                 lesson, path = running[future]
                 outputs[lesson.stem], seconds = future.result()
                 for old in path.parent.glob(f"{lesson.stem}-*.json"):
-                    old.unlink()
+                    old.unlink(missing_ok=True)
                 write_atomically(path, json.dumps(outputs[lesson.stem]))
                 log(f"[{number}/{len(order)}] {lesson.stem} ran, {seconds:.0f} s")
         except BookError:

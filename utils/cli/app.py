@@ -32,7 +32,7 @@ def report_errors() -> Iterator[None]:
         )
         raise typer.Exit(2) from None
     except (ValueError, OSError) as error:
-        print_error(_DISKS.get(getattr(error, "errno", None), error))
+        print_error(_DISKS.get(getattr(error, "errno", None) or 0, error))
         raise typer.Exit(2) from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -84,7 +84,7 @@ def build(
 
 
 def _warn_of_another_checkout(source: Path | None) -> None:
-    """Warn if the current folder is another clone than the one whose environment is active.
+    """Warn if the current folder is a different clone from the one whose environment is active.
 
     `coginst` always works on the clone that its environment was installed from.
     """
@@ -181,8 +181,8 @@ def release(
     ),
     replace: bool = typer.Option(False, "--replace", help="Replace an existing zip file."),
 ) -> None:
-    """Pack the course for students: a zip file without answers, which works with `make lab`. If an answer would be in
-    it, nothing is written."""
+    """Pack the course for students: a zip file without answers, which works with `make lab`. If the
+    zip file would contain an answer, nothing is written."""
     from utils.instructor import release as packer
 
     with report_errors():
@@ -260,14 +260,16 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Train a model that ships with the course, evaluate it, and write it with its model card."""
+    maker: Any  # both modules have the same functions, each for its own kind of recipe
     if model == "cogmodel":
         from utils.models import cogmodel as maker
-        from utils.models.cogmodel import CogModelRecipe as Recipe
+
+        recipe = maker.CogModelRecipe()
     else:
         from utils.training import gpt2_mini as maker
-        from utils.training.gpt2_mini import GPT2MiniRecipe as Recipe
 
-    recipe = Recipe() if steps is None else changed(Recipe(), steps=steps)
+        recipe = maker.GPT2MiniRecipe()
+    recipe = recipe if steps is None else changed(recipe, steps=steps)
     with report_errors():
         folder = out or maker.ASSET
         measured, history = maker.train_and_publish(folder, replace, recipe, device, progress=not quiet)

@@ -31,7 +31,7 @@ from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
-LOCK_PATIENCE = 60.0  # seconds; a build takes one or two seconds, so one that holds the lock this long hangs
+LOCK_PATIENCE = 60.0  # seconds; a build takes one or two seconds, so a build that holds the lock this long hangs
 
 HEADER = """\
 ---
@@ -216,7 +216,10 @@ def student_files(source: Path) -> dict[str, bytes]:
 
 
 def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
-    """Return the student's markdown and notebook. Both have the same cells, tagged for an untouched lesson."""
+    """Return the student's markdown and notebook, which have the same cells.
+
+    Cells that cannot run before the learner has answered an exercise are tagged.
+    """
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
         raise MarkerError(
@@ -244,7 +247,9 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     """Write the cell's metadata after the language of its opening fence."""
     magic = lines[cell.line - 1].startswith("```")  # the opening fence also stands for the cell's `%%bash` line
     row = cell.line - 1 if magic else cell.line - 2
-    fence, language = re.match(r"(`+)\s*(\S+)", lines[row]).groups()
+    opening = re.match(r"(`+)\s*(\S+)", lines[row])
+    assert opening  # every code cell has an opening fence
+    fence, language = opening.groups()
     arguments = cell.source.split("\n")[0].partition(" ")[2] if magic else ""
     options = metadata | {"magic_args": arguments} if arguments else metadata
     lines[row] = " ".join(
@@ -326,9 +331,9 @@ def _stage_files(out: Path, plan: _Plan) -> None:
 
 
 def _apply_stage(out: Path) -> None:
-    """Move the files of a complete stage to their places, the manifest last.
+    """Move the files of a complete staging folder to their places, the manifest last.
 
-    This can be killed at any point, and run again.
+    This function can be killed at any point, and run again.
     """
     commit = out / _COMMIT
     shutil.rmtree(out / _STAGE, ignore_errors=True)
@@ -351,7 +356,7 @@ def _apply_stage(out: Path) -> None:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Return the hashes of the files that the build wrote, by name. An unreadable manifest has no hashes."""
+    """Return the hashes of the files that the build wrote, by name; empty if the manifest cannot be read."""
     try:
         files = json.loads(path.read_bytes())["files"]
         return {name: value for name, value in files.items() if lessons.FILE_NAME.fullmatch(name)}

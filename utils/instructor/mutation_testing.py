@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the
 # Wall time for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` seconds of CPU time.
 SECONDS = 60.0
 SEEDS = range(2, 7)  # seeds of the cases for passing mutants; the check itself uses seeds 0 and 1
-MEMORY = 4 << 30  # bytes that the worker may add, so that an endless list cannot use up the machine's memory
+MEMORY = 4 << 30  # additional bytes that the worker may allocate; an endless list must not use up the machine's memory
 
 NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
 ENDLESS, EQUAL, WRONG = "endless", "equal", "wrong"
@@ -71,7 +72,7 @@ def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
 
 
 def _classify_report(report: Report) -> str:
-    """Return the outcome for a report that is not passed."""
+    """Return the outcome for the report of an answer that did not pass."""
     if report.reason == "difference":
         return EXPLAINED if report.relation else PLAIN
     return {"misconception": NAMED, "raised": STOPPED}.get(report.reason, EXPLAINED)
@@ -186,35 +187,40 @@ class Worker:
     """A process that judges one mutant at a time. It is replaced after a mutant that never ends."""
 
     def __init__(self) -> None:
-        self.process = self.pipe = None
+        self._running: tuple[BaseProcess, Any] | None = None  # the process and its pipe
 
     def judge(self, name: str, source: str | None, seconds: float) -> tuple[str, str]:
-        if self.process is None or not self.process.is_alive():
-            self._start()
-            self.pipe.send((name, None))  # imports and first use must not count towards the mutant's time
-            self.pipe.recv()
-        self.pipe.send((name, source))
+        if self._running and self._running[0].is_alive():
+            pipe = self._running[1]
+        else:
+            pipe = self._start()
+            pipe.send((name, None))  # imports and first use must not count towards the mutant's time
+            pipe.recv()
+        pipe.send((name, source))
         try:
-            if self.pipe.poll(seconds):
-                return self.pipe.recv()
+            if pipe.poll(seconds):
+                return pipe.recv()
         except EOFError:
             pass
         self.close()
         return ENDLESS, f"The answer had not ended after {seconds:.0f} seconds."
 
-    def _start(self) -> None:
+    def _start(self) -> Any:
         context = multiprocessing.get_context("spawn")
-        self.pipe, worker_pipe = context.Pipe()
-        self.process = context.Process(target=_serve_worker, args=(worker_pipe,), daemon=True)
-        self.process.start()
+        pipe, worker_pipe = context.Pipe()
+        process = context.Process(target=_serve_worker, args=(worker_pipe,), daemon=True)
+        process.start()
         worker_pipe.close()
+        self._running = process, pipe
+        return pipe
 
     def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.pipe.close()
-            self.process = None
+        if self._running:
+            process, pipe = self._running
+            process.kill()
+            process.join()
+            pipe.close()
+            self._running = None
 
     def __enter__(self) -> Worker:
         return self
@@ -261,12 +267,12 @@ def table_row(tally: MutantTally) -> tuple[int, ...]:
 
 
 def explained_percent(row: Sequence[int]) -> int:
-    """Return the percentage of rejected mutants that are named, explained, or stopped at a line in the message."""
+    """Return the percentage of rejected mutants whose outcome is NAMED, EXPLAINED or STOPPED."""
     return round(100 * sum(row[2:5]) / row[1]) if row[1] else 100
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of named or explained mutants, among the rejected mutants that returned a wrong result.
+    """Return the percentage of NAMED or EXPLAINED mutants, among the rejected mutants that returned a wrong result.
 
     Torch raises no error for these mutants, so only the check can explain them.
     """

@@ -152,7 +152,8 @@ def _iter_replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterato
             yield "dropped operand", node.right
     elif isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            for value in _near_constants(-node.operand.value):
+            number: Any = node.operand.value
+            for value in _near_constants(-number):
                 yield "constant", ast.Constant(value)
         else:
             yield "operator", node.operand
@@ -172,7 +173,7 @@ def _iter_replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterato
             yield "constant", ast.Constant(value)
     elif isinstance(node, ast.Call):
         method = isinstance(node.func, ast.Attribute)
-        if method and not (isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "nn")):
+        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) not in ("torch", "nn"):
             yield "dropped call", node.func.value
         first = node.args[0] if node.args and (method or len(node.args) == 1) else None
         if first and not isinstance(first, (ast.GeneratorExp, ast.Starred)):
@@ -232,7 +233,11 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
     Candidates are arguments of the same type, names bound in the same statement, and the name that was bound last.
     """
     scope = next(
-        (n for n, _ in _iter_nodes(tree) if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= n.end_lineno),
+        (
+            n
+            for n, _ in _iter_nodes(tree)
+            if isinstance(n, ast.FunctionDef) and n.lineno <= node.lineno <= (n.end_lineno or n.lineno)
+        ),
         tree,
     )
     groups: list[tuple[int, list[str]]] = []  # (line, names of one kind that are bound there)
@@ -243,7 +248,7 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
         groups += [(0, [name for name in names if name != "self"]) for names in kinds.values()]
     for binding, _ in _iter_nodes(scope):
         if isinstance(binding, ast.Assign):
-            groups.append((binding.end_lineno, list(iter_names(binding.targets, ast.Store))))
+            groups.append((binding.end_lineno or binding.lineno, list(iter_names(binding.targets, ast.Store))))
         elif isinstance(binding, ast.For):
             groups.append((binding.target.lineno, list(iter_names([binding.target], ast.Store))))
         elif isinstance(binding, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)) and node in ast.walk(

@@ -24,7 +24,7 @@ from utils.lessons import ROOT, write_atomically
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
 UNSET = "OWNER/NAME"
 TEMPLATES = Path(__file__).parent / "templates" / "online"

@@ -33,7 +33,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
     Raises:
         ScaffoldError: a name is invalid, or the lesson, the exercise or one of the files already exists.
     """
-    number, stem = re.fullmatch(r"(?:(\d\d)_)?(.*)", name, re.DOTALL).groups()
+    number, stem = _search(r"(?s)\A(?:(\d\d)_)?(.*)\Z", name).groups()
     _require_name(stem, "A lesson")
     taken = {path.stem[:2]: path.stem for path in lessons.all_lessons(root / "solutions")}
     number = number or f"{max(map(int, taken), default=-1) + 1:02d}"
@@ -76,9 +76,9 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     number, stem = path.stem[:2], path.stem[3:]
     templates = _render_templates(number, stem, "", exercise, root)
     page, checks, test = templates.values()
-    gap = re.search(r"(?ms)^### Exercise.*?^```python\n.*?^```\n", page)[0]
+    gap = _search(r"(?ms)^### Exercise.*?^```python\n.*?^```\n", page)[0]
     declaration = checks[checks.index("exercise(\n") :]
-    answers = re.search(r"(?ms)^RIGHT = \{\n(.*?)^\}$", test)[1]
+    answers = _search(r"(?ms)^RIGHT = \{\n(.*?)^\}$", test)[1]
 
     paths = list(templates)
     old_page, old_checks, old_test = map(lessons.read_text, paths)
@@ -92,8 +92,15 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     return paths
 
 
+def _search(pattern: str, text: str) -> re.Match[str]:
+    """Return the first match of a pattern that a template always contains."""
+    match = re.search(pattern, text)
+    assert match, pattern
+    return match
+
+
 def _replace_line(text: str, path: Path, line: str, new: str) -> str:
-    """Return the text with another text in the place of a line that it contains once."""
+    """Return the text with `new` in place of `line`, which the text must contain exactly once."""
     if text.count(f"\n{line}\n") != 1:
         raise ScaffoldError(f"{path.name} should contain the line {line} once, because the new exercise goes there.")
     return text.replace(f"\n{line}\n", f"\n{new}\n")
@@ -102,7 +109,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 def _extend_import(text: str, module: str, template: str) -> str:
     """Return the text with the names that a template imports from a module."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
-    names = set(line.search(template)[1].split(", "))
+    names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):
         names |= set(found[1].split(", "))
         return text[: found.start(1)] + ", ".join(sorted(names)) + text[found.end(1) :]

@@ -6,8 +6,8 @@ accepts these as an answer, but they do not tell learners which exercise is unfi
 
 from __future__ import annotations
 
-from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import ClearSolutions
+from nbgrader.converters import GenerateAssignment  # pyright: ignore[reportMissingImports]
+from nbgrader.preprocessors import ClearSolutions  # pyright: ignore[reportMissingImports]
 
 from utils.instructor.nbgrader.export import student_source
 
