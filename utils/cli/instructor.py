@@ -37,7 +37,8 @@ def new(
         if existing and exercise:
             for path in scaffold.add_exercise(lesson, exercise):
                 typer.echo(f"Changed: {path}")
-            typer.echo(f"Next: replace the example by your own exercise, and run coginst ready {existing[0][:2]}.")
+            ready = f"coginst ready {existing[0][:2]} {exercise}"
+            typer.echo(f"Next: replace the example with your own exercise, and run make format and {ready}.")
             return
         paths = scaffold.create_lesson(lesson, title, exercise)
         for path in paths:
@@ -157,10 +158,10 @@ def ready(
         typer.echo("\nLeft for you:")
     for step in failed:
         for line in step.result.problems:
-            print_error(f"- {line}")
+            typer.echo(f"- {line}")
         typer.echo(f"  {step.step.remedy}")
     for line in reminders:
-        print_warning(f"- {line} (the tests pass without it)")
+        typer.echo(f"- {line} (the tests pass without it)")
     if failed:
         typer.echo(f"Then run `coginst ready {lesson}` again.")
         raise typer.Exit(1)
