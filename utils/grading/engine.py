@@ -1,4 +1,4 @@
-"""Grade a folder of submissions into a folder of results, on one machine or many.
+"""Grade a folder of submissions and write the results into another folder, on one machine or many.
 
 Each submission is one task and produces one file. A result that already exists under the same key is reused, so an
 interrupted run can be resumed, and a later run grades only what is new. A task contains everything that it needs, so
@@ -45,9 +45,9 @@ from utils.grading.judge.submissions import (
 from utils.grading.judge.verdicts import Judge, absent_result, solution_notebook
 from utils.grading.runner.isolation import ResourceLimits
 
-# the folders of `utils` on whose code a verdict depends
+# the folders of `utils` whose code can affect a verdict
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
-ATTEMPTS = 3  # maximum for a submission whose worker process dies
+ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
 
 
@@ -271,8 +271,9 @@ def _grade_all(
 ) -> Iterator[LessonResult]:
     """Yield the results in the order in which they are finished.
 
-    At most twice as many tasks as jobs are held at once, for any size of class. A task that was running when a worker
-    died is retried with no other task running, so that the task that kills its worker can be identified.
+    The number of tasks held at once is at most twice the number of jobs, however large the class is. A task that was
+    running when a worker died is retried with no other task running, so that the task that kills its worker can be
+    identified.
     """
     new = ((task, 0) for task in todo)
     retries: list[tuple[Submission, int]] = []
@@ -298,7 +299,7 @@ def _grade_all(
                     yield future.result()
                 except SandboxError:
                     raise
-                except Exception as error:  # A worker died: a local pool loses all its tasks, Dask only this one.
+                except Exception as error:  # A worker died: a local pool loses all tasks, Dask only this task.
                     if attempt + 1 < ATTEMPTS:
                         retries.append((task, attempt + 1))
                     else:

@@ -262,7 +262,9 @@ def train_batched(
     every: int = 25,
     until_sorted: bool = False,
 ) -> list[int | None]:
-    """Train several sorters at once, in the same way as `train`. Twenty sorters take about as long as five.
+    """Train several sorters at once, in the same way as `train`.
+
+    Training twenty sorters takes about as long as training five sorters.
 
     Args:
         models: sorters of the same sizes, trained in place. Parameters with `requires_grad=False` do not change.

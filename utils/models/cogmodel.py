@@ -22,7 +22,7 @@ from utils.training.asset_publishing import (
 )
 from utils.training.loop import History
 
-KEPT = ("depth.json",)  # bench/toy_transformer.py writes this file; a new training keeps it
+KEPT = ("depth.json",)  # bench/toy_transformer.py writes this file; a new training run does not change it
 HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that are in no training text
 LENGTHS = (3, 4, *range(SHORTEST, LONGEST + 1), 11, 12)
 
@@ -87,7 +87,9 @@ def train_and_publish(
     build: Callable[[int, int, int], nn.Module] | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
-    """Train, measure, and write all files of the folder `out`, or none. `replace` allows older files there.
+    """Train and measure a model, and write either all files of the folder `out` or none.
+
+    `replace` allows older files in `out`.
 
     Raises:
         PublishError: the files already exist, the folder has other files, or the training was interrupted.

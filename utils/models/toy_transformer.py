@@ -87,7 +87,7 @@ class CharTokenizer:
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
     def decode(self, ids: int | Iterable[int] | Int[Tensor, "*seq"]) -> str:
-        """Decode a sequence of ids, or one id, to text; token 0 becomes nothing."""
+        """Decode a sequence of ids, or one id, to text; token 0 is left out."""
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
@@ -165,7 +165,7 @@ def batches(
     model: nn.Module | None = None,
     losses: Sequence[float] = (),
 ) -> Iterator[tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]]:
-    """Yield batches from `draw_batch` for a training, and display its progress.
+    """Yield batches from `draw_batch` for a training run, and display its progress.
 
     Until the last batch has been used, torch runs on one thread, as in `utils.training.loop`, because such a small
     model trains faster that way.
@@ -206,8 +206,8 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
     """Return the share of texts in which every token of the answer is predicted correctly, including the stop token.
 
-    Each token is predicted from the correct tokens before it. Greedy generation is correct exactly if all these
-    predictions are correct.
+    Each token is predicted from the correct tokens before it. Greedy generation is correct if and only if
+    all these predictions are correct.
     """
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
@@ -305,7 +305,7 @@ def lesson_model_class() -> Callable[[int, int, int], nn.Module]:
 
 
 def lesson_loss_function() -> Callable[[Tensor, Tensor, Tensor], Float[Tensor, ""]]:
-    """Return the lesson's `answer_loss`, a function of the logits, the tokens and where they are asked for."""
+    """Return the lesson's `answer_loss`, a function of the logits, the tokens and the positions of the answer."""
     return load_from_lesson("toy_transformer", "answer_loss", "with the training loop of lesson 08")
 
 
@@ -339,7 +339,7 @@ def copying_weights(
 def weight_on_copied_letter(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
     """Return the mean weight of each layer on the letter to be copied.
 
-    The mean is over `words`, which may differ in length, with both commands.
+    The mean is taken over all `words`, which may have different lengths, and over both commands.
     """
     return _mean_weight(model, words, lambda weights, start: weights.diagonal(dim1=1, dim2=2))
 

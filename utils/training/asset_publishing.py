@@ -84,7 +84,7 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Require that a training was not interrupted, because its weights would not match the recipe.
+    """Require that a training run was not interrupted, because its weights would not match the recipe.
 
     Raises:
         PublishError: the training was interrupted.

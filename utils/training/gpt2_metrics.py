@@ -63,8 +63,8 @@ class GPT2Metrics:
     def head_kinds(self) -> list[str]:
         """Return the kind of each head of layer 0.
 
-        The kind is the largest of the three weights, if that weight is at least 1.4 times the uniform weight; otherwise
-        "other".
+        The kind is that of the largest of the three weights, if this weight is at least 1.4 times the uniform weight;
+        otherwise it is "other".
         """
         names = ("previous", "current", "first")
         return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]

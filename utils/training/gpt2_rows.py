@@ -34,7 +34,7 @@ Asked = tuple[list[int], list[int]]  # input tokens and target tokens
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a training.
+    """The rows of a training run.
 
     Attributes:
         ids: the trained tokens, ascending.

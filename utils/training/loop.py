@@ -139,8 +139,8 @@ def train(
 def one_thread() -> Iterator[None]:
     """Run the block on one torch thread.
 
-    Threads that split a small tensor mostly wait for each other: with two threads, a step of the course's models takes
-    twice the work on a quiet machine, and ten times as long on a busy one.
+    Threads that split a small tensor mostly wait for each other: with two threads, a step of the course's models needs
+    twice as much CPU time on an idle machine, and takes ten times as long on a busy machine.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

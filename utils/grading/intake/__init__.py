@@ -1,1 +1,1 @@
-"""Read what a class handed in: archives, rosters, and which file is whose answer to which lesson."""
+"""Read what a class handed in: archives, rosters, and the student and the lesson that each file belongs to."""

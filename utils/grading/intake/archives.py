@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from utils.grading.judge.submissions import open_untrusted
 
 MEGABYTE = 10**6
-MAX_FILE = 64 * MEGABYTE  # A notebook with pictures usually has a few megabytes, and at most a few tens of megabytes.
+MAX_FILE = 64 * MEGABYTE  # Notebooks with pictures usually take a few megabytes, at most a few tens of megabytes.
 LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 

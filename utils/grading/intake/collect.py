@@ -1,4 +1,4 @@
-"""Sort the files of an LMS export into `handed-in/ID/NN_stem.ipynb`, and list every oddity in `intake.csv`.
+"""Sort the files of an LMS export into `handed-in/ID/NN_stem.ipynb`, and list every irregularity in `intake.csv`.
 
 Earlier intakes are kept, because the previous folder counts as an additional source. The zips of different lessons can
 therefore be collected one after the other, and collecting the same files again changes nothing. The new folder is
@@ -203,8 +203,8 @@ class _Intake:
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.
 
-        If the content does not decide, the lesson in the file's name counts, provided that the file cannot be read or
-        mentions at least one exercise of that lesson.
+        If the content does not identify the lesson, the lesson in the file's name is used, provided that the file
+        cannot be read or mentions at least one exercise of that lesson.
         """
         text = content.decode("utf-8", "replace")
         if stem := lesson_detection.detect_lesson(text, self.known):
@@ -213,7 +213,7 @@ class _Intake:
         return called if called and (broken or lesson_detection.mentions_lesson(text, called, self.known)) else None
 
     def _keep_progress(self, student: Student, file: SourceFile) -> None:
-        """Keep the newest progress file of a student; one that cannot be read is skipped without a message."""
+        """Keep the newest progress file of a student. A file that cannot be read is skipped without a message."""
         with contextlib.suppress(ArchiveError):
             path = self.content / f"{student.folder}.{PROGRESS}"
             if not path.exists() or path.stat().st_mtime <= file.mtime:

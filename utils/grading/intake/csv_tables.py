@@ -13,7 +13,7 @@ GUARD = "'"  # marks a cell as text
 
 
 def format_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a header and rows as CSV. Text that could be a formula is guarded; numbers stay numbers."""
+    """Return a header and rows as CSV. Text that could be interpreted as a formula is escaped; numbers stay numbers."""
     out = io.StringIO()
     # Lines end with "\r\n" (RFC 4180). With "\n", Python would not quote a "\r" in a cell, and the line would break.
     writer = csv.writer(out, lineterminator="\r\n")

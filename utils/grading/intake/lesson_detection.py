@@ -66,7 +66,7 @@ def detect_lesson(text: str, known: Sequence[KnownLesson]) -> str | None:
     shares = {
         lesson.stem: (len(lesson.exercises & checked), len(lesson.exercises & named))
         for lesson in known
-        # A lesson must have half of its exercises in the text, because notes may mention single exercises.
+        # At least half of a lesson's exercises must occur in the text, because notes may mention single exercises.
         if 2 * len(lesson.exercises & named) >= max(len(lesson.exercises), 1)
     }
     return max(shares, key=lambda stem: shares[stem]) if shares else None

@@ -66,7 +66,7 @@ class Student:
 
     @property
     def folder(self) -> str:
-        """The name of the student's folder: the id, or a safe form of it if the id cannot name a folder everywhere."""
+        """The name of the student's folder: the id, or a safe form of it if the id is not valid on every system."""
         return safe_file_name(self.id)
 
 
@@ -165,7 +165,7 @@ def _find_columns(header: list[str], path: Path) -> dict[str, int]:
 def _student(cells: Mapping[str, str], place: str) -> Student:
     if PARTICIPANT.fullmatch(cells.get("id", "")):
         cells = {**cells, "id": "", "moodle": cells["id"]}
-    # Keep the number of Moodle's "Participant 1234".
+    # Keep only the number in Moodle's "Participant 1234".
     numbers = re.findall(r"\d+", cells.get("moodle", ""))
     known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login")}
     id = cells.get("id") or known["sis"] or known["login"] or known["canvas"] or known["email"]
@@ -179,7 +179,7 @@ def _student(cells: Mapping[str, str], place: str) -> Student:
 
 
 def _require_unique_ids(students: list[Student], path: Path) -> None:
-    """Check that all ids differ, also on a file system that ignores case. Raises `RosterError`."""
+    """Check that all ids differ, even on a file system that ignores case. Raises `RosterError`."""
     counts = Counter(student.folder.casefold() for student in students)
     twins = [student for student in students if counts[student.folder.casefold()] > 1]
     if twins:

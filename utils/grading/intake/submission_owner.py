@@ -60,7 +60,7 @@ class OwnerLookup:
         for part in path.parts[:-1]:
             if owner := self._match_name(part, path.name):
                 return owner
-        # The file may not be in a folder: "s1234_02.ipynb" or "s1234.ipynb".
+        # The file name itself may start with the id: "s1234_02.ipynb" or "s1234.ipynb".
         for end in re.finditer(r"[_. -]", path.name):
             if owner := self._match_name(path.name[: end.start()], path.name[end.end() :]):
                 return owner

@@ -27,7 +27,10 @@ class SubmissionVersion:
 
     @property
     def rank(self) -> tuple:
-        """The sort key; the highest rank counts. Readable beats damaged, newer beats older, and .ipynb beats .md."""
+        """The sort key; the version with the highest rank is used.
+
+        A readable version ranks above a damaged version, a newer version above an older version, and .ipynb above .md.
+        """
         return (
             self.code_digest is not None,
             round(self.mtime),

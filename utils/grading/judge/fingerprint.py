@@ -2,8 +2,9 @@
 
 Two implementations of the same mistake return numbers that differ in their last digits. Rounding each number separately
 would not help: among many numbers, some are always close to a rounding boundary, and a number that should be 0 consists
-only of rounding error. Therefore two weighted sums of each tensor are rounded, relative to its largest number. The
-weights are irrational, because with rational weights, sums of round numbers would lie exactly on rounding boundaries.
+only of rounding error. Therefore two weighted sums are computed from each tensor. The sums are rounded with a step
+that is relative to the largest number of the tensor. The weights are irrational, because with rational weights, sums of
+round numbers would lie exactly on rounding boundaries.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MOST = 4096  # maximum number of elements of a tensor to include
 TEXT = 1000  # maximum number of characters to include for anything except numbers
 SUMS = 2  # number of weighted sums of each tensor
 STEP = 1e-3  # the rounding step of a sum, relative to the largest number
-LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; the size from which numbers count as 0
+LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; numbers of magnitude HUGE or more count as 0
 
 
 def fingerprint_observation(observation: Observation) -> str:

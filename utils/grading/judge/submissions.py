@@ -14,8 +14,8 @@ from typing import BinaryIO
 from utils import lessons
 from utils.feedback.exercise import Exercise, all_exercises
 
-LARGEST = 20 << 20  # bytes of a page that can still be graded
-NOT_COLLECTED = "This file was not collected: "  # the text that `collect` writes in place of a refused file begins so
+LARGEST = 20 << 20  # maximum size of a page, in bytes
+NOT_COLLECTED = "This file was not collected: "  # how the text begins that `collect` writes in place of a refused file
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 
@@ -113,6 +113,6 @@ def read_page(path: Path) -> bytes:
 
 
 def open_untrusted(path: Path) -> BinaryIO:
-    """Open a file for reading. A link is not followed, and a pipe does not wait for a writer. Raises `OSError`."""
+    """Open a file for reading. Links are not followed, and opening a pipe does not block. Raises `OSError`."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     return open(os.open(path, flags), "rb")

@@ -70,8 +70,8 @@ class Judge:
 
     def __init__(self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = ()) -> None:
         self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
-        self.reads = BoundedCache[ParsedPage]()  # by lesson and the hash of the page
-        self.passed = BoundedCache[bool]()  # by exercise and the hashes of all pages that it may depend on
+        self.reads = BoundedCache[ParsedPage]()  # keys: the lesson and the hash of the page
+        self.passed = BoundedCache[bool]()  # keys: the exercise and the hashes of all pages that it may depend on
 
     def grade(self, submission: Submission, only: str | None = None) -> LessonResult:
         """Grade a submission. Student code cannot cause an exception here.

@@ -38,7 +38,7 @@ class ExerciseCounts:
 
     @property
     def tried(self) -> int:
-        """The number of answers, right and wrong."""
+        """The total number of right and wrong answers."""
         return self.counts["passed"] + self.wrong
 
     @property
@@ -52,7 +52,7 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
     """Return the HTML page of a class.
 
     Args:
-        clusters: the clusters of unnamed failures, each with the path of its example file or "".
+        clusters: the clusters of failures that match no misconception, each with the path of its example file or "".
         names: whether the page names students.
     """
     counts = [Counter(states) for states in zip(*tally.states)]

@@ -42,7 +42,10 @@ def incidents_csv(tally: Tally) -> str:
 
 
 def canvas_csv(tally: Tally) -> str:
-    """Return the table for Canvas (Grades → Import). Ungraded lessons are empty, so Canvas does not change them."""
+    """Return the table for Canvas (Grades → Import).
+
+    The cells of ungraded lessons are empty, so Canvas does not change these grades.
+    """
     lessons = tally.points_by_lesson
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, lessons)]
     rows = [["    Points Possible", "", "", "", "", *(f"{most:g}" for most in lessons.values())]]
@@ -53,7 +56,10 @@ def canvas_csv(tally: Tally) -> str:
 
 
 def moodle_csv(tally: Tally) -> str:
-    """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number"). Ungraded lessons are empty."""
+    """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number").
+
+    The cells of ungraded lessons are empty.
+    """
     columns = {"ID number": "id", "Full name": "name"}
     if all(student.email for student in tally.students):
         columns["Email address"] = "email"

@@ -16,7 +16,7 @@ from typing import Any
 from utils.grading.judge.results import ExerciseResult, LessonResult
 
 UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # The instructor decides on the points.
-WIDTH = 88  # characters of a comment's line; feedback pages do not wrap lines
+WIDTH = 88  # maximum number of characters in a line of a comment; feedback pages do not wrap lines
 
 
 class GradebookError(ValueError):

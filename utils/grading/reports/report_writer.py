@@ -82,7 +82,11 @@ def write_reports(
 
 
 def _write_clusters(folder: Path, out: Path, tally: Tally) -> list[tuple[Mistake, str]]:
-    """Write an example answer for each cluster of unnamed failures; return the clusters with the final paths."""
+    """Write an example answer for each cluster of failures that match no misconception.
+
+    Returns:
+        Each cluster with the final path of its example, or "" if it has no example.
+    """
     clusters: list[tuple[Mistake, str]] = []
     numbers = itertools.count(1)
     for mistake in tally.failure_clusters():

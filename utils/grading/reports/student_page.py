@@ -16,9 +16,9 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.tally import lesson_title
 from utils.show.html import MARK, card, inline_html
 
-# The notebook status for each state, which sets its colour and sign; "todo" for other states.
+# The notebook status for each state; it determines the colour and the symbol. Other states have the status "todo".
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
-MESSAGES = {  # for results without a message; otherwise the state is the message
+MESSAGES = {  # for results without a message; for other states, the message is the name of the state
     "waits for another exercise": "This answer uses `{0.waits_for}`, which must pass first.",
     "absent": "You did not hand in this lesson.",
     "not attempted": "You did not attempt this exercise.",

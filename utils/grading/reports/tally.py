@@ -65,11 +65,11 @@ class Mistake:
 
     @property
     def name(self) -> str:
-        """The id with spaces, or a description of the reason."""
+        """The id with spaces instead of hyphens, or a description of the reason."""
         return self.id.replace("-", " ") if self.id else REASONS.get(self.reason, self.reason)
 
 
-# Descriptions of failures without a name, by the reason in the report.
+# Descriptions of failures that match no misconception, by the reason in the report.
 REASONS = {
     "raised": "an error",
     "structure": "a wrong kind of result",
@@ -189,7 +189,10 @@ class Tally:
         return sorted(families, key=lambda family: (-len(family.students), family.id))
 
     def failure_clusters(self) -> list[Mistake]:
-        """Return the failures without a name, grouped by equal wrong results or errors, the largest group first."""
+        """Return the failures that match no misconception, grouped by equal wrong results or errors.
+
+        The largest group is first.
+        """
         return _commonest_first(m for m in self.mistakes.values() if not m.id and m.reason != "stopped")
 
     def median_tries(self) -> list[tuple[str, float, int]]:
@@ -201,7 +204,7 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ATTEMPTS = {  # introduces the audit log entries of a kind; all other details are already sentences
+ATTEMPTS = {  # text before the audit log entries of one kind; all other details are complete sentences
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
     "file": "The answer tried to access files outside its folder",
@@ -232,8 +235,8 @@ def _describe_details(kind: str, details: Sequence[str]) -> str:
 def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
     """Group mistakes that have the same id and similar messages.
 
-    The id is not enough: for example, "not-scaled" can mean scores or dropout. Two messages are similar if they share a
-    quarter of their longer words.
+    The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout. Two messages are similar if
+    they share a quarter of their longer words.
     """
     groups: list[list[Mistake]] = []
     for mistake in mistakes:

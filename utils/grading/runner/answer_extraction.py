@@ -56,7 +56,10 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
 
 
 def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
-    """Record a statement that binds the name. A definition replaces earlier ones; the cells of a value accumulate."""
+    """Record a statement that binds the name.
+
+    A new definition replaces earlier definitions. For a value, all cells that assign it are kept.
+    """
     if kind == "value":
         if cell.source not in entry.source:
             entry.source = f"{entry.source}\n\n{cell.source}".strip()
@@ -249,7 +252,7 @@ def _is_checked(tree: ast.Module, name: str) -> bool:
 
 
 class NullObject:
-    """An object whose calls all do nothing. It replaces `check`, `show` and similar names in the runner."""
+    """An object on which every call does nothing. It replaces `check`, `show` and similar names in the runner."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> NullObject:
         return self

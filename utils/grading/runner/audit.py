@@ -1,6 +1,6 @@
 """Record suspicious actions of a page in the runner, so that the instructor can read them.
 
-The record is only informative, because a hostile page can suppress entries. The sandbox enforces the limits.
+The record is for information only, because a malicious page can suppress entries. The sandbox enforces the limits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 
 MOST = 20  # entries kept between two calls of `drain`
-LONGEST = 200  # characters of an entry
+LONGEST = 200  # maximum number of characters in an entry
 
 AuditKind = Literal["network", "processes", "file", "tampering"]
 

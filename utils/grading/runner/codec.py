@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from utils.grading.runner.framing import Bounds, ProtocolError, parse_json
 
-SHOWN = 200  # characters of the repr of a foreign value
-DIGITS = 300  # digits of an integer
-LARGEST = 48 << 20  # total bytes of the tensors in one message from the runner
-LONGEST = 10_000  # characters of a text, such as an error message or the source of a function
+SHOWN = 200  # maximum number of characters in the repr of a value of an unsupported type
+DIGITS = 300  # maximum number of digits in an integer
+LARGEST = 48 << 20  # maximum total bytes of the tensors in one message from the runner
+LONGEST = 10_000  # maximum number of characters in a text, such as an error message or the source of a function
 KEYS = (str, int, float, bool, tuple, type(None))
-_TYPES = {  # by the names that safetensors uses
+_TYPES = {  # keys: the names that safetensors uses
     "BOOL": torch.bool, "U8": torch.uint8, "U16": torch.uint16, "U32": torch.uint32, "U64": torch.uint64,
     "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
     "BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32, "F64": torch.float64,

@@ -57,7 +57,7 @@ def main(number: int, confined: bool) -> None:
 
 
 def _preload() -> None:
-    """Import in advance what every page needs."""
+    """Import in advance the modules that every page needs."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     for room in (utils.test_doubles, utils.models):
@@ -70,7 +70,7 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Load once, for all children, what would take each page a second or more: "optimisers" or "gpt2"."""
+    """Load "optimisers" or "gpt2" once for all children, because each page would need a second or more for it."""
     with contextlib.suppress(Exception):  # If a page needs the module, the error occurs again there.
         importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":

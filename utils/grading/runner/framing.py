@@ -114,7 +114,7 @@ class Channel:
         return bytes(data)
 
     def has_unread_data(self) -> bool:
-        """Return without waiting whether unread data has arrived."""
+        """Return whether unread data has arrived; do not wait for data."""
         self.connection.settimeout(0)
         try:
             return bool(self.connection.recv(1, socket.MSG_PEEK))

@@ -3,7 +3,7 @@
 The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
 sees no other process, and its descendants end when it ends. The child has a private temporary folder, no
 capabilities, resource limits, and a system call filter. The filter forbids new processes, sockets, and kinds of memory
-that no limit counts.
+that do not count towards any limit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import NamedTuple, NoReturn
 _NEWNS, _NEWIPC, _NEWPID = 0x20000, 0x08000000, 0x20000000  # linux/sched.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # linux/mount.h
 _NO_NEW_PRIVS, _SECCOMP, _AMBIENT, _AMBIENT_CLEAR = 38, 22, 47, 4  # linux/prctl.h
-TMP_FILES = 4096  # files in the temporary folder
-TMP_BYTES = 64 << 20  # bytes in the temporary folder
+TMP_FILES = 4096  # maximum number of files in the temporary folder
+TMP_BYTES = 64 << 20  # maximum number of bytes in the temporary folder
 PROCESSES = 128  # processes and threads of the user (RLIMIT_NPROC)
 
 
@@ -144,7 +144,7 @@ def _apply_limits(limits: ResourceLimits) -> None:
     for what, most in {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_DATA: data + limits.memory,  # An allocation fails with an exception; nothing is killed.
-        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # This limit also counts shared memory.
+        resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # Shared memory also counts towards this limit.
         resource.RLIMIT_FSIZE: TMP_BYTES,
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
@@ -169,8 +169,8 @@ def _call_libc(name: str, *arguments: object) -> None:
 # --- the system call filter -----------------------------------------------------------------------------
 
 # The denied system calls and their numbers (asm/unistd_64.h, and asm-generic/unistd.h for aarch64). They start
-# processes, access the network, other processes or the kernel, or allocate memory that no limit counts. `clone` is
-# allowed only for threads; the C library falls back to it because `clone3` is reported as missing.
+# processes, access the network, other processes or the kernel, or allocate memory that does not count towards any
+# limit. `clone` is allowed only for threads; the C library falls back to it because `clone3` is reported as missing.
 _X86 = {
     "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101, "process_vm_readv": 310,
     "process_vm_writev": 311, "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64, "msgget": 68,
@@ -215,9 +215,9 @@ def seccomp_program(machine: Architecture) -> bytes:
     steps = [
         (_LOAD, 0, 0, 4),  # the architecture of the call
         (_EQUAL, 1, 0, machine.audit_arch),
-        (_RETURN, 0, 0, _KILL),  # The call uses the numbers of a different architecture.
+        (_RETURN, 0, 0, _KILL),  # The call uses the system call numbers of a different architecture.
         (_LOAD, 0, 0, 0),  # the number of the call
-        (_AT_LEAST, 0, 1, 0x40000000),  # the numbers of the x32 ABI
+        (_AT_LEAST, 0, 1, 0x40000000),  # the system call numbers of the x32 ABI
         (_RETURN, 0, 0, refuse),
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, missing),

@@ -96,7 +96,7 @@ class ParsedPage:
 
 
 def clip(text: str) -> str:
-    """Return the beginning of a text, in the maximum length of a text in a message."""
+    """Truncate a text to the maximum length of a text in a message."""
     return text[:LONGEST]
 
 

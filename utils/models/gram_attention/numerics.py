@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def upcast(*vectors: Float[Tensor, "*batch d"]) -> list[Float[Tensor, "*batch d"]]:
     """Convert the vectors of a volume to float32 if their dtype is smaller.
 
-    A score multiplies six lengths, and the largest number in float16 is 65,504.
+    A score can be as large as a product of six lengths, and the largest number in float16 is 65,504.
 
     Raises:
         ValueError: the lengths are so large that the squared volume overflows in the converted dtype, or they are not

@@ -60,7 +60,7 @@ class SeedRun:
     steps: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
-    seconds: float = 0.0  # the time of the training, including measurements
+    seconds: float = 0.0  # the duration of the training, including measurements
 
     @property
     def first_copying_step(self) -> int | None:
@@ -135,7 +135,7 @@ class Comparison:
 
 
 def copied_half(tokens: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch copied"]:
-    """Select from the targets those in the copied half."""
+    """Return the targets in the copied half."""
     return tokens[..., tokens.shape[-1] // 2 :]
 
 
@@ -170,7 +170,7 @@ def train_comparison(
     every: int = 10,
     progress: bool = True,
 ) -> Comparison:
-    """Train a `CopyModel` around each layer under equal conditions.
+    """For each layer, train a `CopyModel` that contains it, under equal conditions.
 
     For each seed, all layers get the same texts in the same order, the same initial embeddings and the same number of
     steps.
@@ -186,7 +186,7 @@ def train_comparison(
 
     Raises:
         ValueError: there is no layer or no seed, or the lesson's `copy_batch` is missing.
-        KeyboardInterrupt: a training was interrupted.
+        KeyboardInterrupt: a training run was interrupted.
     """
     batch, seeds = batch or lesson_batch_function(), list(seeds)
     if not layers or not seeds:
@@ -201,7 +201,7 @@ def train_comparison(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 attention = make()
-                torch.manual_seed(seed)  # layers use different amounts of random numbers; embeddings start equal
+                torch.manual_seed(seed)  # equal initial embeddings; layers use different amounts of random numbers
                 model = CopyModel(attention, vocab_size, d_model)
             generator = torch.Generator().manual_seed(seed)
             next_batch = functools.partial(batch, batch_size, seq_len, vocab_size, generator=generator)

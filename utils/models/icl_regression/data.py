@@ -97,7 +97,7 @@ class PromptBuffer:
         self.position.fill_(step % self.bulk)
 
     def next_batch(self) -> Prompts:
-        """Return the next batch; `refill` comes first."""
+        """Return the next batch; `refill` must be called first."""
         assert self.buffered is not None
         batch = Prompts(*(t.index_select(0, self.position)[0] for t in self.buffered))
         self.position += 1

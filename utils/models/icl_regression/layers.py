@@ -24,7 +24,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 class QueryLayer(nn.Module):
-    """One layer of `n_head` heads whose questions attend only to the examples, not to questions.
+    """One layer of `n_head` heads in which questions attend only to the examples, not to questions.
 
     Each head is as wide as a token: the weights of `q_proj, k_proj, v_proj` are [heads · D, D], and those of `o_proj`
     [n_out, heads · D].
@@ -61,7 +61,7 @@ class QueryLayer(nn.Module):
         z: Float[Tensor, "n L D"],
         allowed: Bool[Tensor, "queries L"] | None = None,
     ) -> Float[Tensor, "n queries n_out"]:
-        """Return the output for each question, which is zero for a question that may attend to no example.
+        """Return the output for each question; it is zero for a question that is not allowed to attend to any example.
 
         Args:
             allowed: True at the examples to which a question may attend; None allows all.
@@ -80,7 +80,7 @@ class QueryLayer(nn.Module):
 
 
 class Stack(nn.Module):
-    """Several layers on one residual stream, and a linear map that reads out the questions.
+    """Several layers on one residual stream, and a linear map that computes the predictions for the questions.
 
     Each layer adds the output of its heads, which attend to the examples, to every token. No token attends to a
     question.
