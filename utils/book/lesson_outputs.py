@@ -73,7 +73,11 @@ def collect_outputs(
 def _run_lessons(
     waiting: list[tuple[Lesson, Path]], outputs: dict[str, Outputs], log: Callable[[str], None], workers: int
 ) -> None:
-    """Run the lessons in parallel, the longest first, and write each one's outputs to the cache when it is done."""
+    """Run the lessons in parallel, the longest first, and write each one's outputs to the cache when it is done.
+
+    Raises:
+        BookError: a lesson fails. The lessons that have not started are cancelled.
+    """
     order = sorted(waiting, key=lambda each: -sum(len(cell.source) for cell in each[0].cells))
     with ProcessPoolExecutor(max_workers=min(workers, len(order)), mp_context=get_context("spawn")) as pool:
         running = {pool.submit(run_lesson, lesson.path): (lesson, path) for lesson, path in order}

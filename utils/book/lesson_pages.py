@@ -70,7 +70,11 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
 
 
 def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list[dict[str, Any]]]]:
-    """Yield the lesson's cells, each with its outputs from the solved run."""
+    """Yield the lesson's cells, each with its outputs from the solved run.
+
+    Raises:
+        BookError: the outputs in the cache belong to another version of the lesson.
+    """
     solved = solved_cells(lesson)
     if len(solved) != len(outputs["outputs"]):
         raise BookError(
@@ -147,7 +151,11 @@ def share_library(text: str) -> str:
 
 
 def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
-    """Return the container of a live widget: its text, for browsers without scripts, and its initial values."""
+    """Return the container of a live widget: its text, for browsers without scripts, and its initial values.
+
+    Raises:
+        BookError: the widget is not one of the course's.
+    """
     model = widgets.get(data[WIDGET]["model_id"], {"kind": ""})
     if not model["kind"]:
         raise BookError(

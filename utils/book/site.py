@@ -106,7 +106,13 @@ def build_book(
 
 
 def _publish(site: Path, out: Path, shown_stems: set[str]) -> None:
-    """Replace the folder `out` with the site if the site contains no answer."""
+    """Replace the folder `out` with the site if the site contains no answer.
+
+    Raises:
+        BookError: the site contains a part of an answer.
+        OSError: the disk is full.
+        shutil.Error: a file cannot be copied for another reason.
+    """
     if faults := find_site_leaks(site, shown_stems):
         raise BookError("\n".join([f"The book would contain parts of the answers, so {out} was not written:", *faults]))
     with replace_folder_atomically(out) as new:
@@ -128,7 +134,11 @@ def _require_sphinx() -> None:
 
 
 def _require_own_folder(out: Path) -> None:
-    """Raise `BookError` if the folder is not empty and was not written by an earlier build of the book."""
+    """Require that the folder is empty or was written by an earlier build of the book.
+
+    Raises:
+        BookError: the folder contains something else.
+    """
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER_FILE).is_file())):
         raise BookError(f"{out} already exists and is not a book. Name another folder with --out, or move it away.")
 
@@ -316,7 +326,11 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
 
 
 def _raise_if_disk_was_full(text: str) -> None:
-    """Raise one OSError if the text of an error reports a full disk; Sphinx and shutil report it for every file."""
+    """Replace the error that Sphinx and shutil report for every file by one error if the disk is full.
+
+    Raises:
+        OSError: the text says that the disk is full.
+    """
     if os.strerror(errno.ENOSPC) in text:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 

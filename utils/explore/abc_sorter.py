@@ -54,7 +54,11 @@ def sorter(model: Any, letters: str = "cab") -> Widget:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the parameter shapes of a sorter that has the number of heads, the rank and the bases of `model`."""
+    """Return the parameter shapes of a sorter that has the number of heads, the rank and the bases of `model`.
+
+    Raises:
+        ValueError: the model is not a sorter, or its number of heads does not divide its width.
+    """
     own = dict(model.named_parameters()) if isinstance(model, torch.nn.Module) else {}
     try:
         heads, width, rank = own["attention.qA"].shape

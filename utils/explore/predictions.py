@@ -46,7 +46,11 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
 
 
 def _answer_kind(answer: Any) -> str:
-    """Return the kind of an answer, a key of `WANTED`."""
+    """Return the kind of an answer, a key of `WANTED`.
+
+    Raises:
+        ValueError: the answer has none of these kinds.
+    """
     if isinstance(answer, bool):
         return "bool"
     if _is_number(answer):

@@ -63,7 +63,11 @@ def _norms(model: Any) -> dict[str, Any]:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the parameter shapes of a CogModel that has the width and the depth of `model`."""
+    """Return the parameter shapes of a CogModel that has the width and the depth of `model`.
+
+    Raises:
+        ValueError: the model does not have the attributes of a CogModel.
+    """
     try:
         width, depth = model.embed.weight.shape[1], len(model.layers)
     except (AttributeError, TypeError, IndexError):

@@ -82,7 +82,11 @@ class _BadCall(ValueError):
 
 
 def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
-    """Return the exercise and the answer for the arguments of `check`."""
+    """Return the exercise and the answer for the arguments of `check`.
+
+    Raises:
+        _BadCall: the call does not pass exactly one answer, or the answer has the wrong kind.
+    """
     if len(answers) + len(values) != 1:
         count = len(answers) + len(values)
         passed = "none" if count == 0 else str(count)
@@ -111,7 +115,11 @@ _KIND = {"function": "function", "module": "class"}
 
 
 def _exercise_name(answer: Any) -> str:
-    """Return the name of an answer's exercise. Raises `_BadCall` with advice if the answer has no such name."""
+    """Return the name of an answer's exercise.
+
+    Raises:
+        _BadCall: the answer has no such name. The message has advice.
+    """
     if isinstance(answer, str):
         raise _BadCall(f"check got the text {answer!r}: pass the function or class itself, without quotes.")
     if why := library_answer_message(answer):
@@ -192,7 +200,11 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 
 
 def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
-    """Return the exercise that a call of `hint` or `solution` names."""
+    """Return the exercise that a call of `hint` or `solution` names.
+
+    Raises:
+        _BadCall: the call does not name exactly one exercise.
+    """
     if len(value) == 1 and exercise is None:
         return _find_exercise(next(iter(value)))
     if isinstance(exercise, str):
@@ -240,7 +252,11 @@ _pending_names: list[str] = []
 
 
 def _load_reference_answer(exercise: Exercise, why: str) -> Any:
-    """Return the course's own answer. Raises `UnfinishedExercise` if this copy of the course has none."""
+    """Return the course's own answer.
+
+    Raises:
+        UnfinishedExercise: this copy of the course has no reference answer.
+    """
     try:
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     except lessons.LessonError:

@@ -298,6 +298,9 @@ def exercise(
         cache_key: returns whatever the oracle and the misconceptions depend on in addition to their arguments, such as
             the GPT-2 that is installed. Their results on a case are cached until it changes.
         steps: for a value, the intermediate values that its cell computes, by name.
+
+    Raises:
+        ValueError: another lesson has an exercise of this name, or the number of hints is not three.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
     if name in _exercises and _exercises[name].lesson != lesson:

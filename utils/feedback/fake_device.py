@@ -88,7 +88,11 @@ class _FakeDeviceMode(TorchDispatchMode):
 
 
 def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Run one operation on the CPU, and put its result on the device that a real operation would use."""
+    """Run one operation on the CPU, and put its result on the device that a real operation would use.
+
+    Raises:
+        DeviceMismatch: the operation mixes tensors of the fake device and the CPU.
+    """
     inputs = collect_tensors([*args, *kwargs.values()])
     emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
     # A tensor with a single number may be on any device, so only larger ones count as CPU tensors.

@@ -50,6 +50,7 @@ html_context = {"default_mode": "auto"}  # light or dark, the same as the reader
 
 
 def setup(app: Sphinx) -> None:
+    """Connect `remove_empty_headings`. Sphinx calls this function after it has read the configuration."""
     app.connect("html-page-context", remove_empty_headings)
 
 
