@@ -170,6 +170,7 @@ def _get_judge(settings: Settings) -> Judge:
 
 
 def close_judges() -> None:
+    """Close the sandboxes of all judges of this process."""
     while _judges:
         _judges.popitem()[1].sandbox.close()
 
@@ -185,7 +186,11 @@ def local_executor(jobs: int) -> Executor:
 
 @contextlib.contextmanager
 def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
-    """Yield the executor of a Dask cluster and the number of tasks that it runs at once. Raises `GradingError`."""
+    """Yield the executor of a Dask cluster and the number of tasks that it runs at once.
+
+    Raises:
+        GradingError: Dask is not installed, or no scheduler answers at `address`.
+    """
     try:
         from distributed import Client  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -274,6 +279,9 @@ def _grade_all(
     The number of tasks held at once is at most twice the number of jobs, however large the class is. A task that was
     running when a worker died is retried with no other task running, so that the task that kills its worker can be
     identified.
+
+    Raises:
+        SandboxError: the sandbox does not work, so no answer can be judged.
     """
     new = ((task, 0) for task in todo)
     retries: list[tuple[Submission, int]] = []
@@ -315,7 +323,11 @@ def _grade_all(
 
 
 def parse_limits(text: str) -> ResourceLimits:
-    """Parse limits such as "10s,2G", "30s" or "500M". Raises `GradingError`."""
+    """Parse limits such as "10s,2G", "30s" or "500M".
+
+    Raises:
+        GradingError: a part of the text is no limit, or is 0.
+    """
     seconds, memory = LIMITS
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smMG])\s*", part)

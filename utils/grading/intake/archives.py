@@ -146,7 +146,11 @@ def _read_file(path: Path) -> bytes:
 def _iter_zip(
     file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits
 ) -> Iterator[SourceFile]:
-    """Yield the files of a zip. `within` is the path of the zip inside its source, empty for the source itself."""
+    """Yield the files of a zip. `within` is the path of the zip inside its source, empty for the source itself.
+
+    Raises:
+        ArchiveError: the file cannot be read as a zip, or it exceeds the limits.
+    """
     zip_name = within if within.parts else source
     try:
         with zipfile.ZipFile(file) as packed:
@@ -197,7 +201,11 @@ def _entry_mtime(entry: zipfile.ZipInfo) -> float:
 
 
 def _read_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of an entry; zipfile stops at the declared size and verifies the checksum."""
+    """Return the bytes of an entry; zipfile stops at the declared size and verifies the checksum.
+
+    Raises:
+        ArchiveError: the entry is damaged.
+    """
     try:
         return packed.read(entry)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:

@@ -118,7 +118,11 @@ def format_roster(students: Iterable[Student]) -> str:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of the table with their line numbers; the first row is the header."""
+    """Return the rows of the table with their line numbers; the first row is the header.
+
+    Raises:
+        RosterError: the file cannot be read, is not UTF-8, is not a CSV table or is empty.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -179,7 +183,11 @@ def _student(cells: Mapping[str, str], place: str) -> Student:
 
 
 def _require_unique_ids(students: list[Student], path: Path) -> None:
-    """Check that all ids differ, even on a file system that ignores case. Raises `RosterError`."""
+    """Check that all ids differ, even on a file system that ignores case.
+
+    Raises:
+        RosterError: two ids are equal or differ only in upper and lower case.
+    """
     counts = Counter(student.folder.casefold() for student in students)
     twins = [student for student in students if counts[student.folder.casefold()] > 1]
     if twins:

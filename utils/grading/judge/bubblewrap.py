@@ -114,7 +114,11 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
 
 
 def _bwrap_command() -> list[str]:
-    """Return the bwrap command with all mounts of the runner. Raises `SandboxError` if bubblewrap is not installed."""
+    """Return the bwrap command with all mounts of the runner.
+
+    Raises:
+        SandboxError: bubblewrap is not installed.
+    """
     bwrap = find_bwrap()
     if bwrap is None:
         raise SandboxError(f"bubblewrap is not installed. {CURE}")

@@ -48,7 +48,11 @@ class RemoteRunner:
         return self._traits
 
     def __getattr__(self, method: str) -> Any:
-        """Return any other method of `Runner`; it only sends its arguments."""
+        """Return any other method of `Runner`; it only sends its arguments.
+
+        Raises:
+            AttributeError: `Runner` has no such method.
+        """
         if method not in RESULT_TYPES:
             raise AttributeError(method)
         return functools.partial(self._call, method)

@@ -60,7 +60,11 @@ def lessons_by_exercise() -> dict[str, str]:
 
 
 def student_folders(folder: Path) -> list[str]:
-    """Return the names of the students' folders. Raises `GradingError` if there is none."""
+    """Return the names of the students' folders.
+
+    Raises:
+        GradingError: the folder does not exist or contains no student's folder.
+    """
     if not folder.is_dir():
         raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
     names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
@@ -76,7 +80,11 @@ def submitted_lessons(folder: Path) -> list[str]:
 
 
 def resolve_stems(names: Iterable[str]) -> list[str]:
-    """Return the stems of lessons given by number, name or stem. Raises `GradingError` for an unknown lesson."""
+    """Return the stems of lessons given by number, name or stem.
+
+    Raises:
+        GradingError: a lesson is unknown or has no exercises.
+    """
     known = [stem for stem, exercises in exercises_by_lesson().items() if exercises]
     stems = []
     for name in names:

@@ -156,6 +156,9 @@ def _course_id(path: Path) -> str:
     """Return the id of the gradebook's course.
 
     nbgrader itself would create a missing gradebook, or a second course under another id.
+
+    Raises:
+        GradebookError: the gradebook does not exist, or the file is not a gradebook of nbgrader.
     """
     if not path.is_file():
         raise GradebookError(

@@ -233,7 +233,11 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
 
 @contextlib.contextmanager
 def _limit_time(patience: float) -> Iterator[None]:
-    """Run the block for at most `patience` CPU seconds."""
+    """Run the block for at most `patience` CPU seconds.
+
+    Raises:
+        KeyboardInterrupt: the time limit of the whole exercise stopped the block.
+    """
     timer = Timeout(patience)
     try:
         with timer:

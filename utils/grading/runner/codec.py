@@ -210,7 +210,11 @@ def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
 
 
 def _validate_entry(entry: Any, bounds: Bounds) -> None:
-    """Check that the dtype is known, the shape is within the bounds, and the number of bytes fits both."""
+    """Check that the dtype is known, the shape is within the bounds, and the number of bytes fits both.
+
+    Raises:
+        ProtocolError: one of these checks fails.
+    """
     if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str) or entry["dtype"] not in _TYPES:
         raise ProtocolError("a tensor of an unknown dtype")
     bytes_asked = math.prod(validate_shape(entry.get("shape"), bounds)) * _TYPES[entry["dtype"]].itemsize

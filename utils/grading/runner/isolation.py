@@ -159,7 +159,11 @@ def _apply_limits(limits: ResourceLimits) -> None:
 
 
 def _call_libc(name: str, *arguments: object) -> None:
-    """Call a function of the C library. Raises `OSError` if it fails."""
+    """Call a function of the C library.
+
+    Raises:
+        OSError: the function fails.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, name)(*arguments):
         number = ctypes.get_errno()
@@ -240,7 +244,11 @@ def seccomp_program(machine: Architecture) -> bytes:
 
 
 def install_seccomp_filter() -> None:
-    """Install the filter from `seccomp_program` for this process. Raises `OSError` for an unknown architecture."""
+    """Install the filter from `seccomp_program` for this process.
+
+    Raises:
+        OSError: there is no filter for the architecture of this machine, or the kernel does not accept the filter.
+    """
     machine = ARCHITECTURES.get(platform.machine())
     if machine is None:
         raise OSError(errno.ENOTSUP, f"no system call filter for {platform.machine()}")

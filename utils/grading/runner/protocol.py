@@ -116,7 +116,11 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
 
 
 def convert(data: Any, kind: type[T]) -> T:
-    """Convert plain data to `kind`. Raises `ProtocolError` if the data has another type."""
+    """Convert plain data to `kind`.
+
+    Raises:
+        ProtocolError: the data has another type.
+    """
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
