@@ -1,0 +1,1 @@
+"""Build, verify and release the course: student copies, nbgrader assignments, new lessons and misconceptions."""

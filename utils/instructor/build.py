@@ -143,7 +143,11 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
 
 
 def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
-    """Return the two folders. By default they are the course's own. Raises `BuildError`."""
+    """Return the two folders. By default they are the course's own.
+
+    Raises:
+        BuildError: there is no folder `source`, `out` is a file, or `out` is in `source`.
+    """
     source = ROOT / "solutions" if source is None else Path(source)
     out = ROOT / "course" if out is None else Path(out)
     if not source.is_dir():
@@ -179,7 +183,13 @@ def _raise_busy(out: Path) -> None:
 
 
 def student_files(source: Path) -> dict[str, bytes]:
-    """Return the content of every file in the build, by its name. Raises `BuildError` and `MarkerError`."""
+    """Return the content of every file in the build, by its name.
+
+    Raises:
+        BuildError: there is no lesson, a file name is invalid, or two lessons have the same number or name.
+        MarkerError: a lesson cannot be read, its markers have faults, or a file of the build would contain a part of an
+            answer.
+    """
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
     if not paths:
         raise BuildError(f"There is no lesson in {source}. A lesson is a file such as 02_simplified_attention.md.")
@@ -219,6 +229,9 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
     """Return the student's markdown and notebook, which have the same cells.
 
     Cells that cannot run before the learner has answered an exercise are tagged.
+
+    Raises:
+        MarkerError: without its answers, the lesson would split into different cells.
     """
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
@@ -311,7 +324,11 @@ class _Plan:
 
 
 def _stage_files(out: Path, plan: _Plan) -> None:
-    """Write the plan's files into a staging folder in `out`, and rename the folder when all of them are on disk."""
+    """Write the plan's files into a staging folder in `out`, and rename the folder when all of them are on disk.
+
+    Raises:
+        OSError: a file cannot be written. The staging folder is removed.
+    """
     out.mkdir(parents=True, exist_ok=True)
     stage = out / _STAGE
     shutil.rmtree(stage, ignore_errors=True)

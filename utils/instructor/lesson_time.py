@@ -48,7 +48,11 @@ def needed_minutes(lesson: Lesson) -> float:
 
 
 def stated_minutes(lesson: Lesson) -> int:
-    """Return the minutes that the page states. Raises `ValueError` if it states none."""
+    """Return the minutes that the page states.
+
+    Raises:
+        ValueError: the page states no time.
+    """
     if stated := _STATED.search(prose(lesson)):
         return int(stated[0])
     raise ValueError(f"{lesson.path.name} does not state its time. Write **Time:** 30 minutes below the title.")

@@ -148,9 +148,12 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
 
 
 def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Raise an error if the checks could not be loaded with the stub.
+    """Check that the checks can be loaded with the stub.
 
     The stub is not executed, because nobody has reviewed it yet.
+
+    Raises:
+        StubError: the answer needs a name that the file does not define, or defines a name that the file already uses.
     """
     if missing := [name for name in stub.load_time_names if name not in known]:
         raise StubError(
@@ -165,7 +168,11 @@ def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> N
 
 
 def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None]:
-    """Return the statement that declares an exercise, and its table of misconceptions if that is written as a dict."""
+    """Return the statement that declares an exercise, and its table of misconceptions if that is written as a dict.
+
+    Raises:
+        StubError: the file does not declare the exercise.
+    """
     for statement in tree.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "exercise":

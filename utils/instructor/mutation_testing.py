@@ -232,7 +232,11 @@ class Worker:
 def run_mutants(
     names: Sequence[str] = (), on_tally: Callable[[MutantTally], None] = lambda tally: None
 ) -> list[MutantTally]:
-    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally as soon as it is ready."""
+    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally as soon as it is ready.
+
+    Raises:
+        ValueError: the answer in `solutions/` to an exercise does not pass its own check.
+    """
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:

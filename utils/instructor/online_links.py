@@ -39,7 +39,11 @@ class OnlineError(ValueError):
 
 
 def repository_name(root: Path = ROOT) -> str:
-    """Return the repository's public name, "owner/name", from `pyproject.toml`. Raises `OnlineError`."""
+    """Return the repository's public name, "owner/name", from `pyproject.toml`.
+
+    Raises:
+        OnlineError: `pyproject.toml` names no repository, or the name is not that of a repository on GitHub.
+    """
     name = _read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
     if name is None:
         raise OnlineError(
@@ -54,7 +58,12 @@ def _read_pyproject(root: Path) -> dict[str, Any]:
 
 
 def set_repository_name(name: str, root: Path = ROOT) -> None:
-    """Write the repository's public name into `pyproject.toml`, and change nothing else there. Raises `OnlineError`."""
+    """Write the repository's public name into `pyproject.toml`, and change nothing else there.
+
+    Raises:
+        OnlineError: the name is not that of a repository on GitHub, or `pyproject.toml` does not contain the line with
+            the old name exactly once.
+    """
     path, line = root / "pyproject.toml", 'repository = "{}"'
     old, new = line.format(repository_name(root)), line.format(_require_repository_name(name))
     text = path.read_text(encoding="utf-8")
@@ -133,7 +142,11 @@ def colab_notebooks(root: Path = ROOT) -> dict[str, bytes]:
 
 
 def colab_requirements(root: Path = ROOT) -> list[str]:
-    """Return the requirements that the first cell on Colab installs with pip. Raises `OnlineError`."""
+    """Return the requirements that the first cell on Colab installs with pip.
+
+    Raises:
+        OnlineError: `pyproject.toml` does not list all these packages.
+    """
     listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
     requirements = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
     if len(requirements) != len(FETCHED):

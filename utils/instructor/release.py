@@ -134,7 +134,11 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
 
 
 def _read_site(book: Path | None) -> dict[str, bytes]:
-    """Return the content of each file of the web site, by its name in the zip."""
+    """Return the content of each file of the web site, by its name in the zip.
+
+    Raises:
+        ReleaseError: the folder has no `index.html`.
+    """
     if book is None:
         return {}
     if not (book / "index.html").is_file():
@@ -165,7 +169,11 @@ def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[
 
 
 def _readme(text: str, solved: list[str], with_site: bool) -> str:
-    """Return the student's README: the template, with the marked parts of the course's own README."""
+    """Return the student's README: the template, with the marked parts of the course's own README.
+
+    Raises:
+        ReleaseError: the course's own README marks no part for students.
+    """
     parts = [part.strip() for part in _FOR_STUDENTS.findall(text)]
     if not parts:
         raise ReleaseError(

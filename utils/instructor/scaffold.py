@@ -32,6 +32,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
 
     Raises:
         ScaffoldError: a name is invalid, or the lesson, the exercise or one of the files already exists.
+        OSError: a file cannot be written. The files written before it are removed.
     """
     number, stem = _search(r"(?s)\A(?:(\d\d)_)?(.*)\Z", name).groups()
     _require_name(stem, "A lesson")
@@ -100,7 +101,11 @@ def _search(pattern: str, text: str) -> re.Match[str]:
 
 
 def _replace_line(text: str, path: Path, line: str, new: str) -> str:
-    """Return the text with `new` in place of `line`, which the text must contain exactly once."""
+    """Return the text with `new` in place of `line`, which the text must contain exactly once.
+
+    Raises:
+        ScaffoldError: the text does not contain the line exactly once.
+    """
     if text.count(f"\n{line}\n") != 1:
         raise ScaffoldError(f"{path.name} should contain the line {line} once, because the new exercise goes there.")
     return text.replace(f"\n{line}\n", f"\n{new}\n")

@@ -39,9 +39,9 @@ class StrippedLesson:
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
-    """Return the student's version of a lesson's markdown, or of a part of a lesson without front matter.
+    r"""Return the student's version of a lesson's markdown, or of a part of a lesson without front matter.
 
-    Line endings become `\\n`, and a byte order mark is removed.
+    Line endings become `\n`, and a byte order mark is removed.
 
     Args:
         path: the name of the lesson in error messages.

@@ -62,7 +62,10 @@ def read_lesson(path: str | Path) -> Lesson:
 def parse_lesson(text: str, path: str | Path, require_header: bool = True) -> Lesson:
     """Parse the text of a lesson. The suffix of `path` selects the format, and messages name `path`.
 
-    With `require_header=False`, a markdown text may be a part of a lesson, without front matter. Raises `LessonError`.
+    With `require_header=False`, a markdown text may be a part of a lesson, without front matter.
+
+    Raises:
+        LessonError: the text is not a lesson, or the suffix of `path` is neither `.md` nor `.ipynb`.
     """
     path = Path(path)
     if path.suffix == ".ipynb":

@@ -47,7 +47,11 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Read a file as UTF-8, with `\n` line endings and without a byte order mark. Raises `LessonError`."""
+    r"""Read a file as UTF-8, with `\n` line endings and without a byte order mark.
+
+    Raises:
+        LessonError: the file is missing, cannot be read or is not UTF-8.
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

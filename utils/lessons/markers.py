@@ -255,7 +255,11 @@ class _CodeParser:
         return marks, singles
 
     def _resolve_pair(self, region: Region) -> Region:
-        """Return the region of a pair with its statements. Raises `MarkerFault`."""
+        """Return the region of a pair with its statements.
+
+        Raises:
+            MarkerFault: the region splits a block or a statement, or an answer is empty.
+        """
         start, end = region.start, region.end - 1
         inside = [node for node in self.statements if self._is_inside(node, start, end)]
         nested = {child for node in inside for child in ast.walk(node) if child is not node}
@@ -277,7 +281,11 @@ class _CodeParser:
         return replace(region, statements=tuple(top))
 
     def _is_inside(self, node: ast.stmt, start: int, end: int) -> bool:
-        """Return whether a statement is between two markers. Raises `MarkerFault` if a marker splits the statement."""
+        """Return whether a statement is between two markers.
+
+        Raises:
+            MarkerFault: a marker splits the statement.
+        """
         first, last = syntax.statement_rows(node)[0], syntax.statement_rows(node)[-1]
         if start < first < end < last:
             what = f"the region splits the statement that starts {first - start} lines below; include all of it,"
@@ -288,7 +296,11 @@ class _CodeParser:
         return start < first and last < end
 
     def _resolve_single(self, region: Region) -> Region:
-        """Return the region of a single marker: all rows of its statement. Raises `MarkerFault`."""
+        """Return the region of a single marker: all rows of its statement.
+
+        Raises:
+            MarkerFault: the marker is not at the end of one simple statement that has the line to itself.
+        """
         row, kind = region.start, region.kind
         nodes = [node for node in self.statements if row in syntax.statement_rows(node)]
         nothing = MarkerFault(row, f"<{kind}> marks no statement; put it at the end of a statement.")
@@ -314,7 +326,11 @@ class _CodeParser:
         return replace(region, start=first, end=last + 1, statements=(node,), equals_position=equals)
 
     def _find_equals(self, node: ast.stmt, row: int) -> tuple[int, int]:
-        """Return the position after the last `=` before the value of an assignment. Raises `MarkerFault`."""
+        """Return the position after the last `=` before the value of an assignment.
+
+        Raises:
+            MarkerFault: the statement is not an assignment with a value.
+        """
         if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or node.value is None:
             what = f"keeps the left side of an assignment, but this statement has no `=`; use `# <{LINE}>`."
             raise MarkerFault(row, f"<{STUB}> {what}")

@@ -1,0 +1,1 @@
+"""Use the course with nbgrader: export assignments, and grade their cells."""
