@@ -1,0 +1,1 @@
+"""Data, models and stored weights of the lessons."""

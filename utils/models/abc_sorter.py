@@ -157,8 +157,10 @@ def count_sorted(model: nn.Module) -> int:
 
 
 def loss_on_all_tokens(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
-    """Return the cross-entropy of every next token, as in the course's source text; this includes the letters of the
-    input."""
+    """Return the cross-entropy of every next token, as in the course's source text.
+
+    The tokens include the letters of the input.
+    """
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 

@@ -65,8 +65,10 @@ class CogModelMetrics:
 
 @torch.no_grad()
 def measure_cogmodel(model: nn.Module, seed: int, n: int = 1000) -> CogModelMetrics:
-    """Test a model on `n` random words of each length with each command; the seed must differ from the
-    training's."""
+    """Test a model on `n` random words of each length with each command.
+
+    `seed` must differ from the training's seed.
+    """
     generator = torch.Generator().manual_seed(seed)
     ask = lambda words, command: toy.exact_match(model, *toy.tokens_of([f"{word} {command}" for word in words]))
     by_length = {}

@@ -148,8 +148,10 @@ def _encode_text(text: str) -> list[int]:
 
 
 def tokens_of(prompts: Iterable[str]) -> tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]:
-    """Encode given prompts with their answers, as `draw_batch` does; the tensors are wider than CONTEXT if a word has
-    more than LONGEST letters."""
+    """Encode given prompts with their answers, as `draw_batch` does.
+
+    The tensors are wider than CONTEXT if a word has more than LONGEST letters.
+    """
     pairs = [(prompt, expected_text(prompt)) for prompt in prompts]
     width = max([CONTEXT, *(len(text) + 1 for _, text in pairs)])
     rows = [_encode_text(text) + [STOP] * (width - len(text)) for _, text in pairs]
@@ -378,6 +380,8 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
 
 
 def depth_study() -> dict[str, list[float]]:
-    """Return the last results of `bench/toy_transformer.py`: exact match for 1 to 4 layers, with and without
-    positions."""
+    """Return the last results of `bench/toy_transformer.py`.
+
+    They are the exact match for 1 to 4 layers, with and without positions.
+    """
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

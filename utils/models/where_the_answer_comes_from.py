@@ -1,5 +1,4 @@
-"""Inputs for lesson 13: pairs of sentences, repeated lists, the attention patterns of all heads, and models with heads
-removed."""
+"""Inputs for lesson 13: sentence pairs, repeated lists, the attention of all heads, and models without some heads."""
 
 from __future__ import annotations
 
@@ -126,8 +125,10 @@ def entries(model: LessonModule, head: int) -> slice:
 
 
 def without_heads(model: LessonModule, heads: Iterable[tuple[int, int]]) -> nn.Module:
-    """Return a copy of lesson 12's GPT in which the heads `(layer, head)` contribute nothing; the copy shares the
-    embedding."""
+    """Return a copy of lesson 12's GPT in which the heads `(layer, head)` contribute nothing.
+
+    The copy shares the embedding with the model.
+    """
     other = copy.deepcopy(model, {id(model.wte): model.wte})
     with torch.no_grad():
         for layer, head in heads:

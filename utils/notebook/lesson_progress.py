@@ -23,8 +23,11 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise: its state ("passed", "failed", "todo"), its number of tries, the time of the last try, and the id
-    of the cell with its heading."""
+    """One exercise.
+
+    It has a state ("passed", "failed", "todo"), the number of tries, the time of the last try, and the id of the cell
+    with its heading.
+    """
 
     name: str
     state: str = "todo"
@@ -43,8 +46,10 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One lesson: its stem, its title, its duration in minutes (None if unknown), the file to open, and its exercises
-    in order."""
+    """One lesson.
+
+    It has a stem, a title, a duration in minutes (None if unknown), the file to open, and its exercises in order.
+    """
 
     stem: str
     title: str
@@ -58,7 +63,7 @@ class LessonProgress:
 
     @property
     def summary(self) -> str:
-        """ "done", "3 of 7", or "" if no exercise was tried."""
+        """The progress in words: "done", "3 of 7", or "" if no exercise was tried."""
         if self.exercises and self.n_passed == len(self.exercises):
             return "done"
         return f"{self.n_passed} of {len(self.exercises)}" if any(item.tries for item in self.exercises) else ""

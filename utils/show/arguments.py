@@ -23,10 +23,16 @@ def as_lists(value: Any) -> Any:
 
 
 def shape_text(array: np.ndarray) -> str:
+    """Return the shape of an array as a list in text, such as "[3, 4]"."""
     return str(list(array.shape))
 
 
 def require_filled(value: Any, name: str) -> None:
+    """Check that the learner has computed `value`; the message of the error calls it `name`.
+
+    Raises:
+        ValueError: the value is still `...`, so the exercise that computes it is not filled in.
+    """
     if value is ...:
         # The notebook recognises an unfilled value by the word Ellipsis.
         raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that computes it, then draw it.")
@@ -92,7 +98,11 @@ def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance:
 
 
 def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
-    """Return `value` after a check that it is a whole number from `minimum` to `maximum`."""
+    """Return `value` after a check that it is a whole number from `minimum` to `maximum`.
+
+    Raises:
+        ValueError: the value is not a whole number in this range.
+    """
     highest = math.inf if maximum is None else maximum
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= highest:
         bounds = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
@@ -101,7 +111,11 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` strings; error messages use `what` for the things that the strings name."""
+    """Return `given` as a list of `count` strings; error messages use `what` for the things that the strings name.
+
+    Raises:
+        ValueError: `given` is not a list, or it does not have `count` items.
+    """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
     names = [escape_invisible(str(item)) for item in given]
@@ -111,7 +125,11 @@ def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
 
 
 def parse_position(query: Any, names: Sequence[str]) -> int:
-    """Return the index of the query token, given by its index, or by its name if the name occurs once."""
+    """Return the index of the query token, given by its index, or by its name if the name occurs once.
+
+    Raises:
+        ValueError: the name does not occur exactly once, or the index is not the index of a token.
+    """
     if isinstance(query, str):
         name = escape_invisible(query)
         if names.count(name) != 1:
@@ -127,6 +145,11 @@ def parse_position(query: Any, names: Sequence[str]) -> int:
 
 
 def parse_title(title: Any, default: str) -> str:
+    """Return the title of a figure, which is `default` if `title` is None.
+
+    Raises:
+        ValueError: the title is neither None nor a string.
+    """
     if title is None:
         return default
     if not isinstance(title, str):

@@ -163,6 +163,9 @@ def curves(
         runs: {name: [runs, n] numbers}, one to six names; each may have its own number of runs.
         logx: use a base-2 logarithmic x axis; with up to 12 points, each point has a tick.
         reference: a number, or ("chance", number), drawn as a dashed line.
+
+    Raises:
+        ValueError: `runs` is not a dict, or a value does not have the expected form.
     """
     if not isinstance(runs, Mapping):
         raise ValueError(

@@ -73,7 +73,11 @@ def cuts(
 
 
 def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list[list[int]]:
-    """Return the entries that each head gets; raise a ValueError unless exactly one head gets each entry."""
+    """Return the entries that each head gets.
+
+    Raises:
+        ValueError: the result has the wrong shape, or an entry belongs to no head or to two heads.
+    """
     if not isinstance(heads, Tensor) or heads.dim() != 4 or heads.shape[:2] != (1, num_heads):
         shape = list(heads.shape) if isinstance(heads, Tensor) else type(heads).__name__
         raise ValueError(f"{name!r} returned {shape}; expected [1, {num_heads}, seq, d_head].")

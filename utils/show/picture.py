@@ -80,7 +80,11 @@ class Picture:
             return render_svg(self.figure, self.alt)
 
     def save(self, path: str | Path) -> Path:
-        """Write the figure with a white background to `path` (.png, .svg or .pdf) and return the path."""
+        """Write the figure with a white background to `path` (.png, .svg or .pdf) and return the path.
+
+        Raises:
+            ValueError: the suffix of `path` is another one.
+        """
         path = Path(path)
         stamps = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         if path.suffix not in stamps:
@@ -120,6 +124,7 @@ def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
 
 
 def new_figure() -> Figure:
+    """Return an empty figure with a scratch page of `BENCH` × `BENCH` inches; pyplot does not know it."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -74,7 +74,11 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
 
 
 def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
-    """Return `values` as a table, its row names (None for a single unnamed query) and its column names."""
+    """Return `values` as a table, its row names (None for a single unnamed query) and its column names.
+
+    Raises:
+        ValueError: the table is not square, and `keys` is None.
+    """
     if values.ndim == 1 and keys is None:
         return values[None], None, parse_names(tokens, len(values), "tokens", "keys")
     if values.ndim == 1:

@@ -17,6 +17,7 @@ HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that
 
 @functools.cache
 def course_font() -> FT2Font:
+    """Return the font of all figures, DejaVu Sans."""
     from matplotlib.font_manager import findfont, get_font
 
     return get_font(findfont("DejaVu Sans"))
@@ -47,6 +48,7 @@ def token_label(token: str, max_length: int = 12) -> str:
 
 
 def truncate_text(text: str, max_length: int) -> str:
+    """Return the text, cut to `max_length` characters with an ellipsis at the end if it is longer."""
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
@@ -62,10 +64,12 @@ def number_text(x: float) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
+    """Return a number and a noun, such as "1,200 tokens". The noun gets an s unless the number is 1."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def list_values(names: Sequence[str], values: Iterable[float]) -> str:
+    """Return names with their values in one line, such as "the 0.50, cat 0.25"."""
     return ", ".join(f"{name} {number_text(value)}" for name, value in zip(names, values))
 
 

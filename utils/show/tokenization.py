@@ -82,6 +82,7 @@ def chip_text(token: str | bytes) -> str:
 
 
 def quote_token(token: str | bytes) -> str:
+    """Return the visible text of a token in single quotes."""
     return f"'{chip_text(token)}'"
 
 

@@ -115,11 +115,13 @@ def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: i
 
 
 def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
-    """Return `n` different prompts with their next word: `("When Mary and John went to the store, John gave a drink
-    to", " Mary")`.
+    """Return `n` different prompts with their next word.
 
-    With `held_out`, both the pair of names and the pair of place and object are held out from `sentences`; otherwise
-    neither pair is.
+    An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, both the
+    pair of names and the pair of place and object are held out from `sentences`; otherwise neither pair is.
+
+    Raises:
+        ValueError: `n` different prompts were not found; perhaps fewer exist.
     """
     writer, prompts = _TextSampler(seed), {}
     for _ in range(1000 * (n + 1)):
@@ -133,8 +135,10 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
 
 
 class _TextSampler:
-    """Samples words and writes texts. It uses only `random()`, which returns the same numbers in every version of
-    Python."""
+    """Samples words and writes texts.
+
+    It uses only `random()`, which returns the same numbers in every version of Python.
+    """
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed).random
@@ -177,8 +181,10 @@ class _TextSampler:
     # Texts
 
     def gift_prompt(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
-        """Return a prompt such as `When Mary and John went to the store, John gave a drink to`, and the receiver, who
-        is not the giver."""
+        """Return a prompt and the name of the receiver, who is not the giver.
+
+        A prompt is `When Mary and John went to the store, John gave a drink to`.
+        """
         giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
         first = self.choose("When", "When", "After", "While", "As", "Once")
         moved = ("went to", "went to", "came to", "got to", "walked to", "were at")

@@ -25,8 +25,10 @@ N_LISTS, LIST_LENGTHS = 100, (10, 30)
 
 @dataclass(frozen=True)
 class GPT2Metrics:
-    """The numbers in the model card. Probabilities and weights are means; `other` is the total probability of all
-    untrained tokens."""
+    """The numbers in the model card.
+
+    Probabilities and weights are means; `other` is the total probability of all untrained tokens.
+    """
 
     loss: float
     headline: str
@@ -73,7 +75,8 @@ class GPT2Metrics:
         """Return two heads for each layer, with their values.
 
         They are the head with the largest weight on the previous position, and the head with the highest induction
-        score."""
+        score.
+        """
         (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
         return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))
 

@@ -207,8 +207,10 @@ def _optimisers(
 
 
 def save(folder: Path, model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], recipe: GPT2MiniRecipe) -> None:
-    """Write `config.json` and `model.safetensors` in float16; `wte` has one row for each trained token, and
-    one row that all other tokens share."""
+    """Write `config.json` and `model.safetensors` in float16.
+
+    `wte` has one row for each trained token, and one row that all other tokens share.
+    """
     (folder / "model.safetensors").write_bytes(serialize_weights(_stored_tensors(model, ids)))
     (folder / "config.json").write_text(_config(recipe, VOCAB).to_json_string() + "\n", encoding="utf-8")
 

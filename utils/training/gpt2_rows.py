@@ -105,8 +105,10 @@ class _RowSampler:
         return read, [*(IGNORED if token == word else token for token in tokens), END]
 
     def _list(self) -> Asked:
-        """Sample a list and write it twice. The targets are only the predictable tokens: those of the second list,
-        without its first token."""
+        """Sample a list and write it twice.
+
+        The targets are only the predictable tokens: those of the second list, without its first token.
+        """
         tokens = next(self.lists)
         return tokens * 2, [*[IGNORED] * (len(tokens) + 1), *tokens[1:], IGNORED]
 
@@ -130,8 +132,10 @@ def compact_indices(ids: Int[Tensor, "n_ids"]) -> Int[Tensor, "vocab"]:
 
 
 def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Float[Tensor, "n_ids+1"]:
-    """Return the offset of the compact logits: log(number of untrained tokens) for the last logit, which represents
-    them all, and 0 for the others."""
+    """Return the offset of the compact logits.
+
+    The offset is log(number of untrained tokens) for the last logit, which represents them all, and 0 for the others.
+    """
     extra = torch.zeros(n_ids + 1, device=device)
     extra[-1] = math.log(VOCAB - n_ids)
     return extra

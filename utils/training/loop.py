@@ -19,8 +19,7 @@ SMALL = 1_000_000  # parameters; in a smaller model, a second thread does not sp
 
 @dataclass
 class History:
-    """The record of a training run: `losses[i]` is the loss of step `steps[i]`, before this step changed any
-    parameter."""
+    """The record of a training run: `losses[i]` is the loss of step `steps[i]`, measured before the step."""
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -99,8 +98,13 @@ def train(
     history.done = first_step
 
     def look(step: int, loss: Tensor) -> None:
-        """Log the loss if the step is due. In eager steps this happens before the update, so that a loss of nan does
-        not spoil the weights."""
+        """Log the loss if logging is due at this step.
+
+        In eager steps, this happens before the update, so that a loss that is nan does not corrupt the weights.
+
+        Raises:
+            ValueError: the loss is not finite.
+        """
         if step % log_every and step != steps - 1:
             return
         value = loss.item()

@@ -78,8 +78,10 @@ def _ledger_type() -> type:
     from torch.utils._pytree import tree_leaves
 
     class Ledger(TorchDispatchMode):
-        """Adds the sizes of storages that operations allocate, and subtracts each size when its last tensor is
-        freed."""
+        """Adds the sizes of the storages that operations allocate.
+
+        It subtracts each size when the last tensor of the storage is freed.
+        """
 
         def __init__(self) -> None:
             super().__init__()

@@ -81,8 +81,10 @@ class SeedResults:
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Format mean, minimum and maximum over the seeds in per cent, one row for each point; the table fits half a
-        window."""
+        """Format mean, minimum and maximum over the seeds in per cent, one row for each point.
+
+        The table fits into half a window.
+        """
         width = max(24, *(len(name) + 2 for name in self.values))
         rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
         for i, point in enumerate(self.points):
@@ -99,8 +101,10 @@ class SeedResults:
 
 @dataclass
 class Comparison:
-    """The result of `train_comparison`: `runs[name]` is a list with one `SeedRun` for each seed; `batch` samples the
-    texts."""
+    """The result of `train_comparison`.
+
+    `runs[name]` is a list with one `SeedRun` for each seed; `batch` samples the texts.
+    """
 
     runs: dict[str, list[SeedRun]]
     batch: Batch

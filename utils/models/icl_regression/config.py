@@ -21,7 +21,11 @@ WHOLE = (
 
 
 def require_positive_integers(**values: object) -> None:
-    """Raise `ValueError` if one of the values is not an integer of at least 1."""
+    """Check that all values are integers of at least 1.
+
+    Raises:
+        ValueError: a value is not an integer of at least 1.
+    """
     for name, value in values.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")

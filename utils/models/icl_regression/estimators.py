@@ -43,8 +43,10 @@ def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator
 
 
 def gradient_step(rate: float = 1.0) -> Estimator:
-    """Return one step of gradient descent from β = 0 on the squared error of the examples: rate/L · Σ_i y_i ·
-    x_i·x_q."""
+    """Return one step of gradient descent from β = 0 on the squared error of the examples.
+
+    The step predicts rate/L · Σ_i y_i · x_i·x_q.
+    """
     return lambda z_q, z: rate / z.shape[-2] * (z_q[..., :-1] @ (z[..., :-1].mT @ z[..., -1:]))
 
 

@@ -203,6 +203,9 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
 
     By default, the rate of queries and keys is ten times lower, because a score is their product and is then
     exponentiated.
+
+    Raises:
+        ValueError: the optimiser does not accept `optimiser_params`.
     """
     qk = [p for name, p in model.named_parameters() if "q_proj" in name or "k_proj" in name]
     rest = [p for name, p in model.named_parameters() if not ("q_proj" in name or "k_proj" in name)]

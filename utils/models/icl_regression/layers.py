@@ -37,8 +37,10 @@ class QueryLayer(nn.Module):
         self.o_proj = nn.Linear(n_embd * n_head, n_out, bias=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
-        """Set the initial values: the defaults of nn.Linear times a gain, or small multiples of the identity in every
-        head."""
+        """Set the initial values.
+
+        They are the defaults of nn.Linear times a gain, or small multiples of the identity in every head.
+        """
         eye, heads = torch.eye(self.n_embd), self.n_head
         with torch.no_grad():
             if init == "random":

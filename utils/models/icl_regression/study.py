@@ -49,8 +49,10 @@ def study() -> dict[str, dict[str, Any]]:
 
 
 def run_missing() -> None:
-    """Compute the runs that are not in `study.json`: three seeds of the first two stacks, one seed of all other
-    runs."""
+    """Compute the runs that are not in `study.json`.
+
+    The first two stacks have three seeds, and all other runs have one.
+    """
     torch.set_num_threads(1)
     fresh = draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
     results = study() if RESULTS.is_file() else {}
