@@ -74,7 +74,11 @@ def get_l0_values(
 
 
 def _read_head(weights: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
-    """Read the weights and biases of one head's queries (part 0), keys (part 1) or values (part 2) from `c_attn`."""
+    """Read the weights and biases of one head's queries (part 0), keys (part 1) or values (part 2) from `c_attn`.
+
+    Raises:
+        ValueError: the model has no head `head_idx`.
+    """
     if isinstance(head_idx, bool) or not hasattr(head_idx, "__index__"):
         raise ValueError(f"head_idx must be a whole number; got {head_idx!r}.")
     head = head_idx.__index__()
@@ -95,7 +99,7 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
     Raises:
         ValueError: the prompt is not a string, cannot be encoded, is empty or is too long for the model.
         WeightsError: the model has fewer tokens than the tokenizer.
-    """
+    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
     if not isinstance(prompt, str):
         raise ValueError(f"the prompt must be a string; got {type(prompt).__name__}.")
     try:
@@ -119,7 +123,11 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
 
 
 def require_finite(folder: Path, name: str, tensor: Float[Tensor, "..."]) -> None:
-    """Raise `WeightsError` if a tensor of the GPT-2 in `folder` contains nan or inf."""
+    """Check that all numbers in a tensor of the GPT-2 in `folder` are finite.
+
+    Raises:
+        WeightsError: the tensor contains nan or inf.
+    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
     if not tensor.isfinite().all():
         problem = f"{name} in {folder} contains numbers that are not finite (nan or inf)."
         raise WeightsError.for_damage(folder, problem)

@@ -71,7 +71,11 @@ def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
 
 
 def _load_expanded(checkpoint: Checkpoint) -> GPT2LMHeadModel:
-    """Load the small GPT-2 with all 50,257 rows of its embedding. All untrained tokens get the same vector."""
+    """Load the small GPT-2 with all 50,257 rows of its embedding. All untrained tokens get the same vector.
+
+    Raises:
+        WeightsError: the stored tensors do not match the configuration.
+    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
     from transformers import GPT2Config, GPT2LMHeadModel
 
     folder, tensors = checkpoint.weights.path, checkpoint.read_all()

@@ -144,7 +144,7 @@ def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
     Raises:
         WeightsError: the configuration is missing, is damaged or belongs to a different kind of model, or there are
             no weights, or only pickled ones.
-    """
+    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
         if (folder / PICKLE).exists():

@@ -49,7 +49,12 @@ def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[lis
 
 
 def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
-    """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts."""
+    """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts.
+
+    Raises:
+        LessonError: the front matter is missing, is never closed, names no kernelspec, names another language than
+            Python, or uses an unsupported option of jupytext.
+    """
     # jupytext writes these headers with PyYAML. Importing PyYAML at the top would slow down a learner's first check.
     import yaml
 
@@ -157,7 +162,11 @@ class _CellReader:
         return len(self.lines), len(self.lines), False
 
     def _code_end(self, fence: str, python: bool) -> int | None:
-        """Return the index of the closing fence. A fence inside a triple-quoted string does not count."""
+        """Return the index of the closing fence. A fence inside a triple-quoted string does not count.
+
+        Raises:
+            LessonError: a cell in another language contains triple quotes.
+        """
         quotes = _Quotes()
         for i, line in enumerate(self.lines[1:], 1):
             if python:
@@ -175,7 +184,11 @@ class _CellReader:
         return None
 
     def _magic(self, language: str, metadata: Metadata) -> str:
-        """Return the `%%bash` line that jupytext adds to a cell in another language."""
+        """Return the `%%bash` line that jupytext adds to a cell in another language.
+
+        Raises:
+            LessonError: `LANGUAGES` does not contain the language. Its names are in lower case.
+        """
         if language == "python":
             return ""
         if language not in LANGUAGES:
@@ -186,7 +199,11 @@ class _CellReader:
         return f"%%{language} {arguments}\n" if arguments else f"%%{language}\n"
 
     def _options(self, text: str, title: bool = False) -> Metadata:
-        """Parse the cell metadata in `tags=["a"] key="b" flag`, after a fence's language or a region's title."""
+        """Parse the cell metadata in `tags=["a"] key="b" flag`, after a fence's language or a region's title.
+
+        Raises:
+            LessonError: the metadata cannot be parsed, or it has one of jupytext's options for inactive cells.
+        """  # noqa: DOC501  (the ValueError is caught in the function)
         metadata: Metadata = {}
         rest = text.strip()
         if title and (match := re.match(r'[^={"]*?(?=\S+=|$)', rest)) and match.group().strip():

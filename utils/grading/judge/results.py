@@ -145,7 +145,11 @@ def write_result(folder: str | Path, result: LessonResult) -> Path:
 
 
 def read_result(path: str | Path) -> LessonResult:
-    """Read the result in a file. Raises `ResultError`."""
+    """Read the result in a file.
+
+    Raises:
+        ResultError: the file does not exist, or it is not a result of `coginst grade`.
+    """  # noqa: DOC501  (the ValueError is caught in the function)
     path = Path(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -230,7 +230,7 @@ class Session(contextlib.AbstractContextManager):
             RunnerStopped: the runner ended, exceeded a limit or violated the protocol.
             RemoteAnswerNotFound: the page has no answer to the exercise.
             Exception: the runner's code raised an exception; it is raised here under the same name.
-        """
+        """  # noqa: DOC501  (ruff takes `_rebuild_exception` for the name of an exception)
         request, tensors = encode_call(self.request_count + 1, method, args, kwargs)
         outcome, blob = self.exchange(request, tensors)
         try:
@@ -245,7 +245,11 @@ class Session(contextlib.AbstractContextManager):
             raise self.stop_tampered(str(error)) from None
 
     def exchange(self, request: Request, blob: bytes = b"") -> tuple[Done | Raised | AnswerMissing, bytes]:
-        """Send a request, and return the outcome and its tensors. Raises `RunnerStopped`."""
+        """Send a request, and return the outcome and its tensors.
+
+        Raises:
+            RunnerStopped: the runner ended, exceeded a limit or violated the protocol.
+        """  # noqa: DOC501  (the ProtocolError is caught in the function)
         if self.over:
             raise self.over
         self.request_count += 1
