@@ -255,7 +255,7 @@ def draw_lines(
     bottom: float | None = None,
 ) -> None:
     """Draw lines with their names at their ends, and a reference `mark` (name, y); the y axis starts at `bottom`."""
-    # Dashes and markers distinguish the lines without colour.
+    # The lines also differ in dashes and markers, for readers who cannot distinguish the colours.
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
