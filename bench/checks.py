@@ -1,6 +1,6 @@
-"""Measure the CPU time of `check` for every exercise on one thread, and compare it with `import torch` in a new Python.
-The measurements are: the first check in a kernel that has imported `check`; then, in a warm kernel, a correct answer,
-the slowest misconception, a wrong answer that no diagnostic recognises, and the slowest correct answer in
+"""Measure the CPU time of `check` for every exercise on one thread, and compare it with `import torch` in a new Python
+process. The measurements are: the first check in a kernel that has imported `check`; then, in a warm kernel, a correct
+answer, the slowest misconception, a wrong answer that no diagnostic recognises, and the slowest correct answer in
 tests/checks/blind. The last comparison is with a plain assertion, which runs answer and oracle once on each case and
 compares the results.
 

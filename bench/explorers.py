@@ -1,6 +1,6 @@
 """Measure how long each explorer takes to redraw when a control moves, over 200 moves. The unit is milliseconds of the
 page's main thread: script, layout and paint. For comparison, the kernel draws the same picture with `utils.show` for
-each move; this is measured in milliseconds of CPU, without the transfer to the page. Predictions, quizzes and
+each move. The figure is its CPU time in milliseconds, without the transfer to the page. Predictions, quizzes and
 `explore.my_sentence` are not measured, because they do not redraw. The training display is not compared, because it has
 no static figure.
 

@@ -1,7 +1,8 @@
 """Compute the attention of one head in layer 0 from slices of the file, and compare it with loading and running the
-whole GPT-2. Each runs in its own process, in turn; time and peak memory are measured. The weights are the real ones if
-they are available, otherwise random ones of the same size. "Reading" means that libraries and tokenizer are already
-loaded. "First answer" means the first command after `import torch`, which is the time that a learner waits.
+whole GPT-2. Each runs in its own process, alternately; time and peak memory are measured. The weights are those of the
+real GPT-2 if they are available, otherwise random numbers of the same size. "Reading" is the time after the libraries
+and the tokenizer have been loaded. "First answer" means the first command after `import torch`, which is the time that
+a learner waits.
 
 Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
 they are used.

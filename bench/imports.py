@@ -1,5 +1,5 @@
-"""Run `from utils import check` in a new Python, and compare the CPU time with `import torch` in another new Python, in
-turn.
+"""Run `from utils import check` in a new Python process, and compare the CPU time with `import torch` in another new
+process, alternately.
 """
 
 from bench.measurement import Row, last_printed_line

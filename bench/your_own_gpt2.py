@@ -1,6 +1,6 @@
 """Generate text from 8 tokens with the code of lesson 12 and the bundled small GPT-2, with a key-value cache
-(`generate_cached`), and compare it with `generate_plain`, which computes everything again for each token. The two are
-measured in turn. The result is the CPU time on one thread.
+(`generate_cached`), and compare it with `generate_plain`, which computes everything again for each token. The two
+programs run alternately. The result is the CPU time on one thread.
 """
 
 import time

@@ -106,7 +106,7 @@ def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """Check that all weight matrices have the initial distribution of `nn.Linear`, in any order of creation."""
+    """Check that all weight matrices have the initial distribution of `nn.Linear`, whatever their order."""
 
     def broken(probe: Probe) -> str | None:
         observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)

@@ -1052,7 +1052,7 @@ _SHALLOW = replace(_DEEPER, n_layers=1)
 
 @functools.lru_cache  # safe to share, because each run gets a copy
 def _writer(config, seed):
-    """Return a model with large effects of positions and attention, so that mistakes quickly change a token."""
+    """Return a model on which positions and attention have large effects, so that mistakes quickly change a token."""
 
     def fill(name, shape):
         loud = 3.0 if name.startswith("wpe") or ".attn." in name else 1.0

@@ -63,7 +63,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
 
 
 def can_show_browser() -> bool:
-    """Check if a browser window can open on this machine: not over ssh, and not on a server without a display."""
+    """Check if a browser window can open: it cannot over ssh or on a server without a display."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     if sys.platform == "darwin" and os.environ.get("SSH_CONNECTION"):

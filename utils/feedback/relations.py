@@ -152,7 +152,7 @@ def _offset(pairs: Pairs) -> str:
 
 
 def _argument(pairs: Pairs) -> str:
-    """Detect an argument that was returned unchanged, added, left out or multiplied."""
+    """Detect that an argument was returned unchanged, or added, omitted or multiplied by mistake."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
         ("It is the argument `{}`, unchanged.", lambda e, a: a.expand_as(e)),
         ("It is the expected result with `{}` added to it.", lambda e, a: e + a),

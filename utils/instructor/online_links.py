@@ -101,7 +101,7 @@ def links_page(root: Path = ROOT) -> str:
     name = repository_name(root)
     unset = (
         f"**Not public yet.** The links contain the placeholder `{UNSET}`. `coginst online your-name/your-repository`"
-        " replaces it by the name of the repository.\n\n"
+        " replaces it with the name of the repository.\n\n"
         if name == UNSET
         else ""
     )

@@ -212,10 +212,10 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
     """Return one line `file:line: description` for each fault in a zip for students.
 
-    The audit reads only the bytes in the zip. It looks for files that do not belong there, for lines and names
-    of answers in files that students read, for whole answers and several short answers in all other files, for markers,
-    outputs and paths of this machine. It also builds the lessons with answers, and compares the result with the
-    students' copies in the zip.
+    The audit reads only the bytes in the zip. It looks for files that do not belong there, and for markers,
+    outputs and paths of this machine. In files that students read, it looks for lines and names of answers; in all
+    other files, for whole answers and for several short answers. It also builds the lessons with answers, and compares
+    the result with the students' copies in the zip.
 
     Args:
         solved: the lessons whose answers the zip contains.

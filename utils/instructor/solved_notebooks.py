@@ -71,8 +71,7 @@ def solve_lessons(names: list[str], out: str | Path, source: str | Path | None =
 def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
     """Execute a lesson with its answers in a new kernel, and return nbformat's notebook with all outputs.
 
-    The kernel has the same settings as in the tests: strict checks, the small GPT-2, and no progress of the author or
-    of another lesson.
+    The kernel has the same settings as in the tests: strict checks, the small GPT-2, and a new progress file.
 
     Args:
         folder: the kernel's working directory.

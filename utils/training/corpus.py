@@ -117,8 +117,8 @@ def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: i
 def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
     """Return `n` different prompts with their next word.
 
-    An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, both the
-    pair of names and the pair of place and object are held out from `sentences`; otherwise neither pair is.
+    An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`,
+    `sentences` contains neither the prompt's two names nor its place and object together; otherwise it contains both.
 
     Raises:
         ValueError: `n` different prompts were not found; perhaps fewer exist.

@@ -23,7 +23,7 @@ State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
 ]  # stopped: a limit of time or memory, or the process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
-# A lesson with only these states gets no points, rather than 0 points: the instructor decides on its points.
+# If a lesson has only these states, its points are left empty instead of 0, because the instructor decides on them.
 NOT_GRADED = ("absent", "unreadable")
 
 Kind = Literal["time", "memory", "processes", "network", "file", "tampering"]
