@@ -62,7 +62,7 @@ def test_the_ten_minutes_lead_to_passing_tests(checkout):
 
     done = run(checkout, ready)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "most_attended: ask somebody who has not seen the check" in done.stderr
+    assert "most_attended: ask somebody who has not seen the check" in done.stdout
     generated = {
         "course/06_layer_norm.md",
         "course/06_layer_norm.ipynb",

@@ -125,7 +125,7 @@ def test_the_format_is_what_loaders_expect() -> None:
     ids = tensors["wte.ids"]
     assert ids.dtype == torch.int32 and bool((ids[1:] > ids[:-1]).all()) and 0 <= ids[0] and ids[-1] == 50256
     assert tensors["wte.rows"].shape == (len(ids), config["n_embd"])
-    assert tensors["wte.other"].shape == (config["n_embd"])
+    assert tensors["wte.other"].shape == (config["n_embd"],)
     assert all(name.startswith(("transformer.", "wte.")) for name in tensors)
     assert "transformer.wte.weight" not in tensors
     floats = [tensor for name, tensor in tensors.items() if name != "wte.ids"]
