@@ -1,7 +1,7 @@
 """Build the course as a web site with `coginst book`, and measure the CPU time: first without stored outputs, so that
 every lesson is executed, then with stored outputs. The second build is compared with `jupyter nbconvert --to html` on
-the same lessons, which also executes nothing. That conversion has no explorers, no search, and no scan of the pages for
-answers.
+the same lessons, which also executes nothing. That conversion produces pages without explorers and without search, and
+does not scan the pages for answers.
 """
 
 import sys

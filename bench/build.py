@@ -1,6 +1,7 @@
-"""Build twelve lessons of forty cells in a new process, including its start. Two tools that do less with the same
-lessons are compared: jupytext, which converts them to notebooks (no markers, no leak check, no parsing), and nbgrader's
-`generate_assignment` with its default settings, on the output of `coginst export-nbgrader`.
+"""Build twelve lessons of forty cells in a new process; the time includes the start of this process. The build is
+compared with two tools that do less with the same lessons: jupytext, which converts them to notebooks (no markers, no
+leak check, no parsing), and nbgrader's `generate_assignment` with its default settings, on the output of `coginst
+export-nbgrader`.
 """
 
 import sys

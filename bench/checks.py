@@ -1,8 +1,8 @@
 """Measure the CPU time of `check` for every exercise on one thread, and compare it with `import torch` in a new Python
-process. The measurements are: the first check in a kernel that has imported `check`; then, in a warm kernel, a correct
-answer, the slowest misconception, a wrong answer that no diagnostic recognises, and the slowest correct answer in
-tests/checks/blind. The last comparison is with a plain assertion, which runs answer and oracle once on each case and
-compares the results.
+process. The benchmark measures the first check in a kernel that has imported `check`. Then, in a warm kernel, it
+measures the check of a correct answer, the slowest misconception, a wrong answer that no diagnostic recognises, and the
+slowest correct answer in tests/checks/blind. The last comparison is with a plain assertion, which calls the answer and
+the oracle once on each case and compares the results.
 
     python -m bench.checks softmax    # one exercise
 """

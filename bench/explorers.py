@@ -1,8 +1,8 @@
-"""Measure how long each explorer takes to redraw when a control moves, over 200 moves. The unit is milliseconds of the
-page's main thread: script, layout and paint. For comparison, the kernel draws the same picture with `utils.show` for
-each move. The figure is its CPU time in milliseconds, without the transfer to the page. Predictions, quizzes and
-`explore.my_sentence` are not measured, because they do not redraw. The training display is not compared, because it has
-no static figure.
+"""Measure how long each explorer takes to redraw when a control moves, over 200 moves. The time is measured in
+milliseconds on the page's main thread, and includes script, layout and paint. For comparison, the kernel draws the same
+picture with `utils.show` for each move. The number reported for the kernel is its CPU time in milliseconds, without the
+transfer to the page. Predictions, quizzes and `explore.my_sentence` are not measured, because they do not redraw. The
+training display is not compared, because it has no static figure.
 
     $ bash .ci/install-browser    # once, if Chromium is not installed
 """

@@ -1,8 +1,8 @@
 """Compute the attention of one head in layer 0 from slices of the file, and compare it with loading and running the
-whole GPT-2. Each runs in its own process, alternately; time and peak memory are measured. The weights are those of the
-real GPT-2 if they are available, otherwise random numbers of the same size. "Reading" is the time after the libraries
-and the tokenizer have been loaded. "First answer" means the first command after `import torch`, which is the time that
-a learner waits.
+whole GPT-2. The two programs run alternately, each in its own process; time and peak memory are measured. The weights
+are those of the real GPT-2 if they are available, otherwise they are random tensors of the same shapes. "Reading" is
+the time of all steps after the libraries and the tokenizer have been loaded. "First answer" is the time of the first
+command after `import torch`; a learner waits this long.
 
 Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
 they are used.

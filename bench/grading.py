@@ -1,9 +1,9 @@
 """Grade one lesson of one student with `coginst grade`, sandbox included, and compare the CPU time with nbgrader's
-`autograde` on the same notebooks, without isolation. There are six students and the lessons 02 and 04; every second
-student has a wrong answer. Our command runs once to start up (the judge and the fork server import torch), and then for
-all submissions. All submissions differ, because the judge caches pages. Memory is measured with a separate class: 700
-students hand in lesson 00, more than the judge's cache holds. The memory at the end is compared with the memory after
-100 students.
+`autograde` on the same notebooks, without isolation. Six students hand in lessons 02 and 04; every second student has a
+wrong answer. Our command starts up once (the judge and the fork server import torch), and then grades all submissions.
+All submissions differ, because otherwise the judge would take pages from its cache. Memory is measured with a separate
+class: 700 students hand in lesson 00, which gives more submissions than the judge's cache holds. The memory at the end
+is compared with the memory after 100 students.
 
     python -m bench.grading all --students 40    # other lessons, more students, without nbgrader
 """

@@ -1,8 +1,8 @@
-"""Train with the source text's regression loop and with ours, on one thread, until both reach the same loss. The source
-trains for 500,001 steps, with Adam at a rate of 1e-3. Each step uses 128 new prompts with one question each. Here its
-loop runs for ten seconds, and its total time is extrapolated from the time per step. Its final state (two heads: w =
-±0.14, μ = ±3.18) defines the target: the loss of the kernel estimator with these numbers on 100,000 prompts. Our
-training is evaluated on the same prompts, with another seed in each round.
+"""Train with the source text's regression loop and with ours, on one thread, until both reach the same loss. The loop
+in the source text trains for 500,001 steps, with Adam at a learning rate of 1e-3. Each step uses 128 new prompts with
+one question each. Here its loop runs for ten seconds, and its total time is extrapolated from the time per step. Its
+final state has two heads, with w = ±0.14 and μ = ±3.18. The target is the loss of the kernel estimator with these
+values of w and μ on 100,000 prompts. Our training is evaluated on the same prompts, with another seed in each round.
 
 `python bench/icl_regression.py --write` trains 1, 2, 4 and 8 heads with seeds 0 to 2 into utils/assets/icl_regression/,
 which lesson 10 reads.

@@ -1,5 +1,5 @@
-"""Run every test with `make suite` on all cores of this machine: wall time, and CPU time of all workers. The output
-goes to build/suite.log.
+"""Run every test with `make suite` on all cores of this machine, and measure the wall time and the CPU time of all
+workers. The output goes to build/suite.log.
 """
 
 import re
