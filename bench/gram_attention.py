@@ -1,8 +1,8 @@
-"""Measure how long it takes to compute the Gram scores of lesson 11 for all pairs, as area times height, and compare
-this time with the time for standard scores (8 texts, 4 heads, d_head 16). Then measure the forward pass of the complete
-layers. The two programs run alternately, on one thread. Memory is the number of bytes allocated at the peak. The source
-text writes out the five terms of the determinant. Computing a 3 × 3 determinant for each pair takes 400 MB at 256
-positions, so this method is measured with 128 positions.
+"""Measure the time to compute the Gram scores of lesson 11 for all pairs of query and key. They are computed as area
+times height. Compare the time with that of standard scores (8 texts, 4 heads, d_head 16). Then measure the forward pass
+of the complete layers. The two programs run alternately, on one thread. Memory is the number of bytes allocated at the
+peak. The source text writes out the five terms of the determinant. Computing a 3 × 3 determinant for each pair takes
+400 MB at 256 positions, so this method is measured with 128 positions.
 
 `python bench/gram_attention.py --write` writes utils/assets/gram_attention/study.json, which the lesson draws: five
 seeds of each layer, trained as in the lesson, then tested on longer texts and with scaled keys.

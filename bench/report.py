@@ -163,10 +163,7 @@ def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
         date = date_text(entry, letters) if name in measured else ""
         lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, date] for row in rows]
     table = markdown_table(["measurement (`make bench`)", "compared with", "result", "measured"], lines)
-    note = (
-        "`×` is the ratio of the course's number to the number in the comparison; both numbers are measured "
-        "in the same run."
-    )
+    note = "`×` is the course's number divided by the other program's number; both are measured in the same run."
     return f"{table}\n\n{note} Machines: {machine_legend(letters)} [All figures and their spread](docs/bench.md)."
 
 
