@@ -12,9 +12,10 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from utils.feedback.exercise import AnswerSignature
 from utils.feedback.observe import Failure, Observation, values_identical
 from utils.feedback.op_trace import NonfiniteOrigin
-from utils.feedback.runner import CodeTraits
+from utils.feedback.runner import CodeTraits, InProcessRunner
 from utils.grading.judge.sandbox import RESULT_TYPES
 from utils.grading.runner.codec import Packer, Unpacker, parse_tensors
 from utils.grading.runner.framing import FROM_RUNNER, ProtocolError, parse_json
@@ -64,6 +65,17 @@ def test_a_result_arrives_as_it_was_sent(method: str) -> None:
     assert values_identical(*(vars(v) if is_dataclass(v) else v for v in (received, RESULTS[method])))
 
 
+@pytest.mark.parametrize("field", [{"operations": -1}, {"largest": 2**62}, {"failure": {"line": 10**400}},
+    {"failure": {"text": "x" * 10_001}}])  # fmt: skip
+def test_a_text_or_a_number_beyond_the_limits_is_refused(field: dict[str, Any]) -> None:
+    failure = {"type": "ValueError", "text": ""} | field.get("failure", {})
+    record = {**field, "failure": {"is": "record", "of": failure}}
+    valid = {"is": "record", "of": {"failure": {"is": "record", "of": {"type": "ValueError", "text": ""}}}}
+    assert decode_result(valid, b"", RESULT_TYPES["run"], FROM_RUNNER).failure
+    with pytest.raises(ProtocolError):
+        decode_result({"is": "record", "of": record}, b"", RESULT_TYPES["run"], FROM_RUNNER)
+
+
 @given(st.sampled_from(sorted(RESULTS)), st.lists(st.integers(0, 200), min_size=1, max_size=3), ANYTHING)
 def test_any_damage_to_a_result_is_refused_or_understood(method: str, path: list[int], damage: Any) -> None:
     """Replace a part of a valid result by anything."""
@@ -85,3 +97,13 @@ def test_any_damage_to_a_result_is_refused_or_understood(method: str, path: list
 def test_any_tensors_are_refused_or_taken(blob: bytes) -> None:
     with contextlib.suppress(ProtocolError):
         parse_tensors(blob, FROM_RUNNER)
+
+
+def test_a_huge_number_in_the_code_is_no_violation() -> None:
+    """An honest answer may contain a number that no message can hold."""
+    code = f"def f(x):\n    return x + {10**400} + 7"
+    names: dict[str, Any] = {}
+    exec(code, names)
+    traits = InProcessRunner(AnswerSignature("f", "function"), names["f"]).inspect_code()
+    data = json.loads(json.dumps(Packer().pack(traits)))
+    assert decode_result(data, b"", RESULT_TYPES["inspect_code"], FROM_RUNNER).integers == {7}

@@ -99,7 +99,7 @@ class InProcessRunner:
         if self.form.kind == "value":
             return CodeTraits()
         functions = _functions(self.answer)
-        integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and c > 2}
+        integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and 2 < c < 2**62}
         global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
         source = "".join(function_source(f.__code__) for f in functions)
         unused = unread_arguments(self.answer.__code__) if isinstance(self.answer, types.FunctionType) else ()

@@ -18,6 +18,7 @@ from utils.grading.runner.framing import Bounds, ProtocolError
 
 T = TypeVar("T")
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+LARGEST_NUMBER = 2**62  # the limit of a line number or a count
 AuditNote = tuple[AuditKind, Text]
 
 
@@ -110,9 +111,30 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
     """Return the result that a runner sent, as an instance of `kind`, which may be any annotation.
 
     Raises:
-        ProtocolError: the data is not valid, or has another type.
+        ProtocolError: the data is not valid, has another type, or exceeds a limit.
     """
-    return convert(Unpacker(parse_tensors(blob, bounds), bounds).unpack(data), kind)
+    result = convert(Unpacker(parse_tensors(blob, bounds), bounds).unpack(data), kind)
+    _check_fields(result)
+    return result
+
+
+def _check_fields(result: Any) -> None:
+    """Check the texts and numbers of a record and of its inner records, except in fields that may hold anything.
+
+    Raises:
+        ProtocolError: a text is too long, or a number is negative or too large.
+    """
+    if not dataclasses.is_dataclass(result):
+        return
+    for field in dataclasses.fields(result):
+        value = getattr(result, field.name)
+        if field.type == "Any":
+            continue
+        if isinstance(value, str) and len(value) > LONGEST:
+            raise ProtocolError(f"a text of more than {LONGEST:,} characters")
+        if isinstance(value, int) and not 0 <= value < LARGEST_NUMBER:
+            raise ProtocolError("a line or a count that is negative or too large")
+        _check_fields(value)
 
 
 def convert(data: Any, kind: type[T]) -> T:
