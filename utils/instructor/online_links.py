@@ -100,8 +100,8 @@ def links_page(root: Path = ROOT) -> str:
     """Return the text of `docs/online.md`, with a row of links for each lesson."""
     name = repository_name(root)
     unset = (
-        f"**Not public yet.** The links contain the placeholder `{UNSET}`. `coginst online your-name/your-repository`"
-        " replaces it with the name of the repository.\n\n"
+        f"**Not public yet.** The links contain the placeholder `{UNSET}`. To replace it, run `coginst online"
+        " your-name/your-repository`.\n\n"
         if name == UNSET
         else ""
     )
@@ -118,7 +118,6 @@ def links_page(root: Path = ROOT) -> str:
         name=name,
         main=BRANCH,
         branch=COLAB_BRANCH,
-        fetched=", ".join(f"`{p}`" for p in FETCHED),
     )
 
 
