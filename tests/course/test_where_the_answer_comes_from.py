@@ -1,6 +1,7 @@
 """Test lesson 13: alternative correct answers, and the claims of its prose."""
 
 import copy
+import functools
 import math
 
 import pytest
@@ -181,6 +182,31 @@ def test_the_weights_that_count_wrongly_are_named(snapshot):
     for name, change in changes.items():
         report = diagnose_with(change)
         assert report.property == "which_cells_count" and report.message == snapshot(name=name)
+
+
+def test_the_weights_of_a_hard_coded_diagonal_are_named_for_a_length_at_which_they_are_wrong(snapshot):
+    """The diagonal is right for a list of four tokens, which is the first case."""
+
+    def induction_score(pattern):
+        return pattern.diagonal(offset=-3, dim1=-2, dim2=-1)[..., 1:].mean(-1)
+
+    report = diagnose(find_exercise("induction_score"), induction_score)
+    assert report.property == "which_cells_count" and report.message == snapshot
+
+
+def test_no_weights_are_named_if_the_score_is_not_a_sum_of_weights(snapshot):
+    def induction_score(pattern, change=None):
+        n = pattern.shape[-1] // 2
+        return change(pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1)[..., 1:])
+
+    changes = {
+        "added": lambda weights: weights.mean(-1) + 0.1,
+        "norm": lambda weights: weights.norm(dim=-1),
+        "mean": lambda weights: weights.mean(-1) * 1.01,
+    }
+    for name, change in changes.items():
+        report = diagnose(find_exercise("induction_score"), functools.partial(induction_score, change=change))
+        assert report.message == snapshot(name=name)
 
 
 def test_the_vector_that_was_exchanged_is_named(snapshot):

@@ -21,8 +21,8 @@ from utils.test_doubles.your_own_gpt2 import FakeGPT
 # The two models differ in all sizes, and in each the width of a head differs from the number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
-# This model has more blocks than the model on the lesson page.
-_DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=6, n_heads=2, eps=1e-2)
+# This model has more blocks and more heads than the real GPT-2, and numbers of two digits for both.
+_DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=26, n_layers=13, n_heads=13, eps=1e-2)
 
 
 def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
@@ -151,7 +151,7 @@ exercise(
         case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
         case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
         case(_model(_WIDE, rand), rand.integers(1, 1, high=17), note="a single token"),
-        case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with more blocks than the page's model"),
+        case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with 13 blocks"),
     ],
     returns=(Float("layers+1 vocab", "logits"), *_AFTERWARDS),
     view=view_without_hooks,
@@ -198,8 +198,8 @@ exercise(
             "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block."
         ),
         "first-twice": _lens.replace(rows=lambda s: torch.cat((s[:1], s[:-1]))).wrong(
-            "The first row appears twice and the last row is missing, because you keep the stream before each block."
-            " Keep it after each block, so that the last block's result is included."
+            "The first row appears twice, and the last row is missing: the second row is read before the first block."
+            " Read the stream after each block, so that the last block's result is included."
         ),
         "normed-from-the-start": _lens_in_a_loop.replace(goes_on=_normed, first=_normed).wrong(
             "Every block reads the normalised stream, even the first block. The lens should normalise a copy, and the"
@@ -214,8 +214,8 @@ exercise(
             " so run all of model.blocks."
         ),
         "written-over": _lens_in_a_loop.replace(written_over=True).wrong(
-            "All rows equal the last one: you change the stream in place, and the rows that you kept are views of it."
-            " Create a new tensor for each block's result."
+            "All rows are equal: each holds the logits after the last block. Do you change the stream in place? Then"
+            " the rows that you kept are views that change as well; keep copies."
         ),
         "stream-added-twice": _lens_in_a_loop.replace(through=lambda block, x, start: x + block(x)).wrong(
             "The stream is added again after each block. A block already returns the stream with its own results added."
@@ -313,22 +313,23 @@ def _what_was_exchanged(probe):
     """Name the vector that was exchanged, if it was not the right one."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
-        if trial.is_correct(probe.exercise) or trial.yours.failure or not isinstance(trial.yours.value, tuple):
+        if trial.yours.failure or not isinstance(trial.yours.value, tuple):
+            continue
+        if values_equal(trial.yours.value[0], trial.expected.value[0], probe.exercise.atol):
             continue
         model, clean, corrupted, layer, position = trial.case.args
+        your_logits = trial.yours.value[0]
+        clean_logits = oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0]
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
-            if (i, j) != (layer, position) and values_equal(
-                trial.yours.value[0], oracle.run(other_place).value[0], 1e-4
-            ):
+            logits = oracle.run(other_place).value[0]
+            # A replacement that changes nothing looks like every other such replacement.
+            changes_logits = not values_equal(logits, clean_logits, 1e-3)
+            if (i, j) != (layer, position) and changes_logits and values_equal(your_logits, logits, 1e-4):
                 return (
                     f"For block {layer} and position {position}, you replace the vector at position {j} before block"
                     f" {i}. Replace the vector at position {position} before block {layer}."
                 )
-        your_logits, clean_logits = (
-            trial.yours.value[0],
-            oracle.run(replace(trial.case, args=(model, clean, clean, 0, 0))).value[0],
-        )
         if (
             your_logits.shape == clean_logits.shape
             and position
@@ -342,8 +343,8 @@ def _what_was_exchanged(probe):
         if your_logits.shape == clean_logits.shape and position:
             return (
                 f"For block {layer} and position {position}, the logits before this position are correct, but some"
-                f" later logits are wrong. Insert only one vector: the corrupted run's input of block {layer},"
-                " unchanged."
+                " logits from this position on are wrong. Insert only one vector: the corrupted run's input of block"
+                f" {layer}, unchanged."
             )
     return None
 
@@ -357,7 +358,10 @@ exercise(
         case(_model(_WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
         case(_model(_NARROW, rand), rand.integers(3, 4, high=13), rand.integers(3, 4, high=13), 0, 1),
         case(_model(_WIDE, rand), rand.integers(2, 4, high=17), rand.integers(2, 4, high=17), 1, 0),
-        case(_model(_DEEP, rand), rand.integers(2, 5, high=11), rand.integers(2, 5, high=11), 3, 1),
+        case(
+            *(_model(_DEEP, rand), rand.integers(2, 5, high=11), rand.integers(2, 5, high=11), 11, 1),
+            note="with 13 blocks",
+        ),
     ],
     returns=_RETURNS,
     differentiable=False,
@@ -583,6 +587,7 @@ exercise(
         case(_model(_NARROW, rand), rand.integers(1, 5, high=13), 0, 3),
         case(_model(_WIDE, rand), rand.integers(3, 4, high=17), 2, 1),
         case(_model(_NARROW, rand), rand.integers(2, 3, high=13), 1, 0, note="the first head"),
+        case(_model(_DEEP, rand), rand.integers(2, 3, high=11), 10, 12, note="with 13 blocks and 13 heads"),
     ],
     returns=_RETURNS,
     differentiable=False,
@@ -713,42 +718,63 @@ def _favourite(pattern):
 def _which_cells_count(probe):
     """Name the weights that wrongly affect the score, or that wrongly have no effect on it.
 
-    To find these weights, score a batch of small patterns. In each pattern, one weight is 1 and the rest are 0.
+    To find these weights, score a batch of patterns. In each pattern, one weight is 1 and the rest are 0. The patterns
+    have the size of a failing case, because an answer can be right for one size and wrong for another.
     """
-    if probe.has_correct_values:
-        return None
-    n = 4
+    wrong = [trial for trial in probe.trials if not trial.is_correct(probe.exercise)]
+    lengths = sorted({trial.case.args[0].shape[-1] // 2 for trial in wrong})
+    return next(filter(None, (_wrong_cells(probe, n) for n in lengths)), None)
+
+
+def _wrong_cells(probe, n):
+    """Name the weights that are used wrongly for a list of n tokens."""
     cells = torch.eye(4 * n * n).view(-1, 2 * n, 2 * n)
-    observation = probe.run(case(cells))
-    scores = observation.value
-    if observation.failure or not isinstance(scores, Tensor) or scores.shape != cells.shape[:1]:
+    right = [(i, i - n + 1) for i in range(n, 2 * n)]
+    all_right = sum(cells[i * 2 * n + j] for i, j in right)
+    patterns = (cells, cells / 2, torch.zeros(1, 2 * n, 2 * n), all_right[None])
+    scores, halves, of_zeros, of_all = (_scores(probe, pattern) for pattern in patterns)
+    if scores is None or of_zeros is None or not scores.isfinite().all() or of_zeros.abs().max() > 1e-6:
         return None
-    half = probe.run(case(cells / 2)).value
-    if isinstance(half, Tensor) and not values_equal(2 * half, scores, 1e-5):
+    if halves is not None and not values_equal(2 * halves, scores, 1e-5):
         return (
             "Your score does not halve when all weights are halved: do you use an argmax or a comparison? The score"
             " should be the mean of the weights themselves."
         )
     counted = [divmod(k, 2 * n) for k in scores.nonzero().flatten().tolist()]
-    expected = [(i, i - n + 1) for i in range(n, 2 * n)]
-    if counted == expected:
+    if counted == right:
+        if of_all is None or not values_equal(of_all, scores.sum()[None], 1e-5):
+            return (
+                "You use the right weights, but not their mean: your score for several weights of 1 is not the sum of"
+                " your scores for each of these weights."
+            )
         share = max(scores[scores != 0].tolist(), key=lambda share: abs(share - 1 / n))
+        if abs(share - 1 / n) < 1e-6:
+            return None
         return (
-            "For a list of four tokens, you use the right weights but do not take their mean: one weight is multiplied"
-            f" by {share:.3g} instead of 0.25."
+            f"For a list of {n} tokens, you use the right weights but do not take their mean: one weight is multiplied"
+            f" by {share:.3g} instead of {1 / n:.3g}."
         )
-    extra = next((cell for cell in counted if cell not in expected), None)
-    missing = next((cell for cell in expected if cell not in counted), None)
+    extra = next((cell for cell in counted if cell not in right), None)
+    missing = next((cell for cell in right if cell not in counted), None)
     mistakes = []
     if extra:
         mistakes.append(f"the weight of query {extra[0]} on key {extra[1]} counts, but should not")
     if missing:
         mistakes.append(f"the weight of query {missing[0]} on key {missing[1]} does not count, but should")
-    return f"For a list of four tokens, written twice at positions 0 to 7, {'; '.join(mistakes)}."
+    return f"For a list of {n} tokens, written twice at positions 0 to {2 * n - 1}, {'; '.join(mistakes)}."
+
+
+def _scores(probe, patterns):
+    """Return the answer's scores of several patterns; None if it does not return one score for each."""
+    observation = probe.run(case(patterns))
+    scores = observation.value
+    usable = not observation.failure and isinstance(scores, Tensor) and scores.shape == patterns.shape[:1]
+    return scores.detach() if usable else None
 
 
 exercise(
     "induction_score",
+    unswept={"sizes": "the pattern belongs to a text with two equal halves, so its length is even"},
     oracle=_score,
     cases=lambda rand: [
         case(_patterns(rand, 3, 8, 8)),
