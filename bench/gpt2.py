@@ -1,8 +1,6 @@
-"""Compute the attention of one head in layer 0 from slices of the file, and compare it with loading and running the
-whole GPT-2. The two programs run alternately, each in its own process; time and peak memory are measured. The weights
-are those of the real GPT-2 if they are available, otherwise they are random tensors of the same shapes. "Reading" is
-the time of all steps after the libraries and the tokenizer have been loaded. "First answer" is the time of the first
-command after `import torch`; a learner waits this long.
+"""Compute the attention of one head in layer 0 from slices of the file. A machine without the real GPT-2 uses random
+weights of the same shapes. "Reading" starts after the libraries and the tokenizer are loaded. "First answer" starts
+after `import torch`. Memory is measured at its peak.
 
 Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
 they are used.
@@ -94,10 +92,10 @@ def compare_ways(what: str, before: str, path: Path, bars: tuple[str, str]) -> l
     """Measure both ways in turn, in seconds and in memory."""
     turns = [[measure_code(before, code, path) for code in WAYS.values()] for _ in range(ROUNDS)]
     found = []
-    for key, unit, bar in zip(("time", "memory"), ("s", "MB"), bars):
+    for key, label, unit, bar in zip(("time", "memory"), ("wall time", "memory"), ("s", "MB"), bars):
         ours, theirs = zip(*([way[key] for way in turn] for turn in turns))
-        beside = "loading and running the whole model"
-        found.append(Row(f"{what}, {key}", ours, unit, beside, theirs, bar=bar, headline=bool(before)))
+        headline = key == "time" and bool(before)
+        found.append(Row(f"{what}, {label}", ours, unit, "the whole GPT-2", theirs, bar=bar, headline=headline))
     return found
 
 
@@ -106,8 +104,8 @@ def rows() -> list[Row]:
         path, which = find_or_make_gpt2(Path(scratch))
         for code in WAYS.values():
             measure_code("", code, path)  # from here on, the file is in the system's cache for both ways
-        head = f"a head's pattern in layer 0 of {which}"
+        head = f"one head of {which}"
         return [
-            *compare_ways(f"{head}: reading", LIBRARIES, path, ("at most 1/20", "at most 1/10")),
-            *compare_ways(f"{head}: first answer", "", path, ("", "at most 1/10")),
+            *compare_ways(f"{head}: reading", LIBRARIES, path, ("1/20", "1/10")),
+            *compare_ways(f"{head}: first answer", "", path, ("", "1/10")),
         ]

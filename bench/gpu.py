@@ -1,6 +1,4 @@
-"""Train the regression of lesson 10 on a GPU, with the original loop of the source text and with the loop of the
-course.
-"""
+"""Train the regression of lesson 10 on a GPU."""
 
 import torch
 

@@ -1,9 +1,8 @@
-"""Grade one lesson of one student with `coginst grade`, sandbox included, and compare the CPU time with nbgrader's
-`autograde` on the same notebooks, without isolation. Six students hand in lessons 02 and 04; every second student has a
-wrong answer. Our command starts up once (the judge and the fork server import torch), and then grades all submissions.
-All submissions differ, because otherwise the judge would take pages from its cache. Memory is measured with a separate
-class: 700 students hand in lesson 00, which gives more submissions than the judge's cache holds. The memory at the end
-is compared with the memory after 100 students.
+"""Grade lessons 02 and 04 of six students with `coginst grade`, in the sandbox. The first row does not include
+start-up. nbgrader's `autograde` grades the same notebooks without isolation.
+
+No two submissions are equal, because the judge caches its results. Memory is measured with 700 students, whose
+submissions are more than the cache holds.
 
     python -m bench.grading all --students 40    # other lessons, more students, without nbgrader
 """
@@ -92,9 +91,9 @@ def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
     again = time.process_time() - again
     each /= students * len(stems)
     return [
-        Row("grading a lesson of one student", [each], "s of CPU", bar="at most 1 s"),
-        Row(f"the first {len(stems)} submissions, including start-up and oracles", [first], "s of CPU"),
-        Row("regrading all submissions", [again], "s of CPU"),
+        Row("grading a lesson of one student", [each], "s", bar="1 s"),
+        Row(f"the first {len(stems)} submissions, with start-up", [first], "s"),
+        Row("regrading all submissions", [again], "s"),
     ]
 
 

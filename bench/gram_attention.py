@@ -1,8 +1,7 @@
-"""Measure the time to compute the Gram scores of lesson 11 for all pairs of query and key. They are computed as area
-times height. Compare the time with that of standard scores (8 texts, 4 heads, d_head 16). Then measure the forward pass
-of the complete layers. The two programs run alternately, on one thread. Memory is the number of bytes allocated at the
-peak. The source text writes out the five terms of the determinant. Computing a 3 × 3 determinant for each pair takes
-400 MB at 256 positions, so this method is measured with 128 positions.
+"""Compute the Gram scores of lesson 11 for all pairs of query and key. The source writes out
+the five terms of the determinant. Memory is measured at its peak.
+
+A 3 × 3 determinant for each pair takes 400 MB at 256 positions, so this method is measured with 128 positions.
 
 `python bench/gram_attention.py --write` writes utils/assets/gram_attention/study.json, which the lesson draws: five
 seeds of each layer, trained as in the lesson, then tested on longer texts and with scaled keys.
@@ -84,8 +83,8 @@ def compare_ways(what: str, ways: dict, made: tuple[Tensor, ...], bar: str = "",
     for beside, other in others:
         memory = [[gram_attention.cost(lambda: way(*made), 1).peak / 1e6] for way in (mine, other)]  # noqa: B023
         ours, theirs = zip(*([time_call(way, made) for way in (mine, other)] for _ in range(ROUNDS)))
-        found.append(Row(f"{what}, time", ours, "ms of CPU", beside, theirs, bar=bar, headline=headline))
-        found.append(Row(f"{what}, memory", memory[0], "MB", beside, memory[1], headline=headline))
+        found.append(Row(f"{what}, time", ours, "ms", beside, theirs, bar=bar, headline=headline))
+        found.append(Row(f"{what}, memory", memory[0], "MB", beside, memory[1]))
         bar, headline = "", False
     return found
 
@@ -94,13 +93,13 @@ def rows() -> list[Row]:
     torch.set_num_threads(1)
     gram_scores, made = import_lesson().gram_scores, {name: make() for name, make in layer_factories().items()}
     draw = lambda *shape: torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    ways = {"": gram_scores, "standard scores": standard_scores, "the five terms written out": expanded_determinant}
-    pairs = {"": gram_scores, "a determinant for each pair": pairwise_determinant}
+    ways = {"": gram_scores, "standard scores": standard_scores, "the source's method": expanded_determinant}
+    pairs = {"": gram_scores, "one determinant per pair": pairwise_determinant}
     whole = {"": made["triple"], "the standard layer": made["standard"]}
     return [
-        *compare_ways("Gram scores at 256 positions", ways, tuple(draw(3, 8, HEADS, 256, 16)), "at most 4 times", True),
-        *compare_ways("Gram scores at 128 positions", pairs, tuple(draw(3, 8, HEADS, 128, 16))),
-        *compare_ways("the layer with Gram scores, 8 texts of 128 positions", whole, (draw(8, 128, D_MODEL),)),
+        *compare_ways("Gram scores, 256 positions", ways, tuple(draw(3, 8, HEADS, 256, 16)), "4", True),
+        *compare_ways("Gram scores, 128 positions", pairs, tuple(draw(3, 8, HEADS, 128, 16))),
+        *compare_ways("layer with Gram scores, 128 positions", whole, (draw(8, 128, D_MODEL),)),
     ]
 
 

@@ -26,7 +26,7 @@ class Row:
     Attributes:
         theirs: the result of `beside` in the same run: one number for each of ours, measured in turn, or a single
             number for all of them; empty if there is nothing to compare with.
-        bar: the limit that the course sets, in words.
+        bar: the highest ratio that the course accepts, or the highest result with its unit.
         headline: whether README also shows this row.
     """
 

@@ -27,12 +27,13 @@ BENCHMARKS = {
     "course": "The course",
 }
 BY_NAME = {  # These take minutes, or need a machine that is rarely available. They run only if they are named.
-    "source_loop": "The complete regression loop of the source",
+    "source_loop": "The complete regression loop",
     "suite": "The test suite",
     "gpu": "On a GPU",
 }
 ALL = BENCHMARKS | BY_NAME
 NEVER = "never run"
+COLUMNS = ["", "result", "compared with", "ratio", "limit"]  # of docs/bench.md
 DATA, PAGE, README = ROOT / "bench" / "measured.json", ROOT / "docs" / "bench.md", ROOT / "README.md"
 BEGIN, END = "<!-- bench -->", "<!-- until here -->"
 
@@ -62,6 +63,11 @@ def machine_letters(measured: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 def date_text(entry: dict[str, Any], letters: dict[str, str]) -> str:
     return f"{entry['date']}, machine {letters[entry['machine']]}"
+
+
+def usual_date(measured: dict[str, dict[str, Any]], letters: dict[str, str]) -> str:
+    """Return the date and the machine of most benchmarks."""
+    return statistics.mode(date_text(measured[name], letters) for name in ALL if name in measured)
 
 
 def machine_legend(letters: dict[str, str]) -> str:
@@ -96,19 +102,22 @@ def describe_ratio(x: float) -> str:
 
 def format_spread(values: list[float], text) -> str:
     """Format the median, followed by the lowest and the highest value in parentheses."""
-    middle = text(statistics.median(values))
-    return middle if len(values) < 2 else f"{middle} ({text(min(values))} to {text(max(values))})"
+    middle, low, high = (text(choose(values)) for choose in (statistics.median, min, max))
+    return middle if low == high else f"{middle} ({low}–{high})"
 
 
 def table_cells(row: Row) -> list[str]:
-    """Return the cells of one row of docs/bench.md."""
+    """Return the cells of one row of docs/bench.md, in the order of `COLUMNS`."""
     ours = format_amount(statistics.median(row.ours), row.unit)
     if len(row.ours) > 1:
         low, high = (format_amount(limit(row.ours), row.unit.partition(" ")[0]) for limit in (min, max))
         highest = f", {row.names[row.ours.index(max(row.ours))]}" if row.names else ""
-        ours += f" ({low} to {high}{highest})"
-    theirs = format_amount(statistics.median(row.theirs), row.unit) if row.theirs else ""
-    return [row.what, ours, row.beside, theirs, format_spread(row.ratios, format_ratio) if row.theirs else "", row.bar]
+        same_unit = low.partition(" ")[2] == high.partition(" ")[2]
+        ours += f" ({low.partition(' ')[0] if same_unit else low}–{high}{highest})"
+    if not row.theirs:
+        return [row.what, ours, row.beside, "", row.bar]
+    theirs = f"{row.beside}: {format_amount(statistics.median(row.theirs), row.unit)}"
+    return [row.what, ours, theirs, format_spread(row.ratios, format_ratio), row.bar]
 
 
 def headline_text(row: Row) -> str:
@@ -124,8 +133,13 @@ def headline_text(row: Row) -> str:
 
 
 def markdown_table(heads: list[str], lines: list[list[str]]) -> str:
-    rule = ["---"] * len(heads)
-    return "\n".join("|" + "".join(f" {cell} |" if cell else " |" for cell in line) for line in (heads, rule, *lines))
+    head, *rows = ("|" + "".join(f" {cell} |" if cell else " |" for cell in line) for line in (heads, *lines))
+    return "\n".join([head, "|" + "---|" * len(heads), *rows])
+
+
+def drop_empty_columns(heads: list[str], lines: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    used = [place for place in range(len(heads)) if any(line[place] for line in lines)]
+    return [heads[place] for place in used], [[line[place] for place in used] for line in lines]
 
 
 def benchmark_summary(name: str) -> str:
@@ -138,20 +152,18 @@ def render_section(name: str, measured: dict[str, dict[str, Any]], letters: dict
     if name not in measured:
         return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{NEVER.capitalize()}."
     entry = measured[name]
-    rows = markdown_table(
-        ["measurement", "result", "compared with", "its result", "ratio", "limit"],
-        [table_cells(Row(**row)) for row in entry["rows"]],
-    )
-    load = f" (load average before the run: {entry['load']})" if "load" in entry else ""
-    return f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}\n\nMeasured on {date_text(entry, letters)}{load}."
+    rows = markdown_table(*drop_empty_columns(COLUMNS, [table_cells(Row(**row)) for row in entry["rows"]]))
+    date = date_text(entry, letters)
+    section = f"## {ALL[name]}\n\n{benchmark_summary(name)}\n\n{rows}"
+    return section if date == usual_date(measured, letters) else f"{section}\n\nMeasured on {date}."
 
 
 def render_tables(measured: dict[str, dict[str, Any]]) -> str:
     """Return the generated part of docs/bench.md."""
     letters = machine_letters(measured)
-    return "\n\n".join(
-        [f"Machines: {machine_legend(letters)}", *(render_section(name, measured, letters) for name in ALL)]
-    )
+    machines = f"Machines: {machine_legend(letters)}"
+    date = f"Measured on {usual_date(measured, letters)}, unless a section says otherwise."
+    return "\n\n".join([machines, date, *(render_section(name, measured, letters) for name in ALL)])
 
 
 def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
@@ -163,8 +175,8 @@ def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
         date = date_text(entry, letters) if name in measured else ""
         lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, date] for row in rows]
     table = markdown_table(["measurement (`make bench`)", "compared with", "result", "measured"], lines)
-    note = "`×` is the course's number divided by the other program's number; both are measured in the same run."
-    return f"{table}\n\n{note} Machines: {machine_legend(letters)} [All figures and their spread](docs/bench.md)."
+    note = "Times are CPU times, unless a row says wall time. `×` is the course's number divided by the other number."
+    return f"{table}\n\n{note} [All figures, and the machines](docs/bench.md)."
 
 
 def replace_between_comments(text: str, table: str) -> str:

@@ -1,5 +1,6 @@
-"""Run all 500,001 steps of the source text's regression loop on one thread, and compare its time with the time that our
-training needs to reach the same loss. `icl_regression` extrapolates this figure.
+"""Run the source's regression loop to its end. Compare it with our training.
+
+`icl_regression` extrapolates this figure.
 """
 
 import torch

@@ -55,10 +55,9 @@ def test_what_was_measured_has_a_row_in_readme_its_date_and_its_machine():
 def test_a_row_gives_medians_and_each_rounds_own_quotient():
     assert report.table_cells(Row(**ROUNDS)) == [
         "the build",
-        "0.300 s (0.200 s to 0.500 s)",
-        "a peer",
-        "1.50 s",
-        "0.20 (0.10 to 0.50)",
+        "0.300 s (0.200–0.500 s)",
+        "a peer: 1.50 s",
+        "0.20 (0.10–0.50)",
         "",
     ]
     assert report.headline_text(Row(**ROUNDS)) == "0.300 s (0.20 ×)"
@@ -66,10 +65,9 @@ def test_a_row_gives_medians_and_each_rounds_own_quotient():
 
 def test_of_many_things_the_highest_is_named():
     assert report.table_cells(Row(**THINGS))[1:] == [
-        "0.205 s of CPU (10.0 ms to 0.400 s, `b`)",
-        "torch",
-        "2.00 s of CPU",
-        "0.10 (1/200 to 0.20)",
+        "0.205 s of CPU (10.0 ms–0.400 s, `b`)",
+        "torch: 2.00 s of CPU",
+        "0.10 (1/200–0.20)",
         "at most 1/5",
     ]
     assert report.headline_text(Row(**THINGS)) == "median 0.10 ×, maximum 0.20 ×"
@@ -103,9 +101,10 @@ def test_what_was_not_measured_says_so_and_each_machine_has_a_letter():
     text = report.render_tables(measured)
     assert "A: Another, 4 cores; B: A processor, 2 cores." in text
     assert text.count("Never run.") == len(report.ALL) - 2
-    assert "Measured on 2026-01-02, machine B (load average before the run: 0.1)." in report.render_section(
-        "build", measured, report.machine_letters(measured)
-    )
+    measured["gpt2"] = measured["checks"]
+    text = report.render_tables(measured)
+    assert "Measured on 2026-01-02, machine A, unless a section says otherwise." in text
+    assert text.count("Measured on 2026-01-02, machine B.") == text.count("Measured on ") - 1 == 1
     assert "| the build | a peer | 0.300 s (0.20 ×) | 2026-01-02, machine B |" in report.render_headlines(measured)
 
 
