@@ -399,6 +399,44 @@ def test_a_second_half_that_was_shifted_is_diagnosed():
     assert diagnose(find_exercise("copy_batch"), moved).misconception == "not-a-copy"
 
 
+def test_only_what_is_wrong_with_the_last_target_is_named(snapshot):
+    """The texts are exact copies, or copies except for their last token."""
+
+    def ends_in(batch_size, seq_len, vocab_size, generator=None, last=None):
+        inputs, targets = _copies_in_place(batch_size, seq_len, vocab_size, generator)
+        return inputs, torch.cat((targets[:, :-1], last(inputs)), dim=1)
+
+    for name, last in {
+        "first token": lambda inputs: inputs[:, :1],
+        "zero": lambda inputs: 0 * inputs[:, :1],
+        "ignored": lambda inputs: 0 * inputs[:, :1] - 100,
+    }.items():
+        report = diagnose(find_exercise("copy_batch"), functools.partial(ends_in, last=last))
+        assert "half does not repeat" not in report.message and report.message == snapshot(name=name)
+
+
+def test_only_equal_texts_are_called_the_same():
+    def twice(batch_size, seq_len, vocab_size, generator=None, different=1):
+        inputs, targets = _copies_in_place(batch_size, seq_len, vocab_size, generator)
+        rows = torch.arange(batch_size) % different
+        return inputs[rows], targets[rows]
+
+    ids = [diagnose(find_exercise("copy_batch"), functools.partial(twice, different=n)).misconception for n in (1, 8)]
+    assert ids == ["one-text-for-all", None]
+
+
+def test_a_stored_batch_is_not_called_a_copied_generator(snapshot):
+    stored = {}
+
+    def copy_batch(batch_size, seq_len, vocab_size, generator=None):
+        key = batch_size, seq_len, vocab_size, generator and generator.initial_seed()
+        if key not in stored:
+            stored[key] = _copies_in_place(batch_size, seq_len, vocab_size, generator)
+        return stored[key]
+
+    assert diagnose(find_exercise("copy_batch"), copy_batch).message == snapshot
+
+
 def test_missing_length_errors_are_diagnosed(snapshot):
     def rounds_up(batch_size, seq_len, vocab_size, generator=None):  # as the source does
         return _copies_in_place(batch_size, seq_len + seq_len % 2, vocab_size, generator)

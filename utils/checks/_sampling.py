@@ -58,9 +58,9 @@ def batches_from_their_generator(
     return draws_from_its_generator(
         *arguments,
         elsewhere=f"The same generator in the same state gave different {noun} the second time{elsewhere}",
-        restarted=f"Two calls in a row with the same generator gave the same {noun}: your function copies the generator"
-        " or seeds it again. Use the generator as it is passed in, so that each call continues where the last call"
-        " ended.",
+        restarted=f"Two calls in a row with the same generator gave the same {noun}. In each call, sample new {noun}"
+        " from the generator itself, without a copy, a new seed or a stored result, so that each call continues where"
+        " the last call ended.",
         ignored=f"Two generators in different states gave the same {noun}, as if your function set a seed. Sample from"
         " the generator that is passed in.",
         disturbing="Your code used or seeded torch's global random numbers although a generator was passed in. Sample"
