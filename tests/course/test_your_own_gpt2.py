@@ -413,6 +413,17 @@ def test_wrong_names_in_a_state_are_listed(snapshot):
     assert report.property == "names_fit_the_model" and report.message == snapshot
 
 
+@pytest.mark.parametrize("keep", [lambda number: len(number) == 1, lambda number: True], ids=["left out", "merged"])
+def test_one_digit_of_a_block_s_number_is_not_enough(keep, snapshot):
+    def gpt2_state(tensors, config):
+        state = lesson.gpt2_state(tensors, config)
+        kept = {name: value for name, value in state.items() if name[0] != "b" or keep(name.split(".")[1])}
+        return {re.sub(r"(blocks\.\d)\d*", r"\1", name): value for name, value in kept.items()}
+
+    report = diagnose(find_exercise("gpt2_state"), gpt2_state)
+    assert report.property == "names_fit_the_model" and report.message == snapshot
+
+
 def test_a_state_that_does_not_fit_the_model_is_an_error():
     state = lesson.gpt2_state(zero_checkpoint(CONFIG), CONFIG)
     state["blocks.0.attn.W_keys.weight"] = state.pop("blocks.0.attn.W_key.weight")

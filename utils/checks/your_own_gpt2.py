@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import math
+import re
 from dataclasses import replace
 
 import torch
@@ -149,8 +150,8 @@ exercise(
 
 
 _NO_DROPOUT = draws_nothing(
-    "Your forward uses random numbers, so each call gives a different result. If there is a dropout layer, remove it:"
-    " the exercise asks for none."
+    "Your forward uses random numbers, so its result can differ from call to call. If there is a dropout layer, remove"
+    " it: the exercise asks for none."
 )
 
 
@@ -467,6 +468,8 @@ def _near(a: Tensor, b: Tensor) -> bool:
 _SMALL = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=3, eps=1e-2)
 _LONG = GPTConfig(vocab_size=9, n_positions=1030, d_model=4, n_layers=1, n_heads=2, eps=1e-2)
 _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_heads=2, eps=1e-5)
+# These numbers have two digits, and are larger than those of the real GPT-2.
+_MANY = GPTConfig(vocab_size=9, n_positions=5, d_model=26, n_layers=13, n_heads=13, eps=1e-3)
 
 exercise(
     "Block",
@@ -574,6 +577,7 @@ exercise(
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
+        case(rand.integers(2, 3, high=9), init=(_MANY,), seed=2, train=True, note="with 13 blocks and 13 heads"),
     ],
     returns=Float("batch seq vocab"),
     atol=2e-6,
@@ -651,7 +655,8 @@ exercise(
             " return all positions."
         ),
         "one-block-for-all": _gpt.replace(which=lambda n: [0] * n).wrong(
-            "The same block runs every time. Create a new Block for each layer: `[block] * n` repeats one object."
+            "The first block runs every time, and the other blocks are not used. Each block should run once, on the"
+            " result of the block before it."
         ),
         "only-the-first-block": _gpt.replace(which=lambda n: [0]).wrong(
             "Only the first block runs. Each block should read the result of the block before it."
@@ -750,12 +755,17 @@ def _names_fit_the_model(probe):
         )
         others = f" and {len(missing) - 1} more of the model's parameters" if len(missing) > 1 else ""
         lacks = f"lacks `{missing[0]}`{others}" if missing else ""
+        only_late = missing and all(_BLOCK_FROM_10.match(name) for name in missing)
+        digits = " Do you read only one digit of a block's number?" if only_late else ""
         close = difflib.get_close_matches(missing[0], map(str, extra), n=1) if missing else []
         name = (close or extra or [""])[0]
         has = f"has `{name}`, which is not a parameter of the model" if extra else ""
         problem = ", but ".join(filter(None, (lacks, has)))
-        return f"The state {problem}. Use the names that your classes give their parameters."
+        return f"The state {problem}. Use the names that your classes give their parameters.{digits}"
     return None
+
+
+_BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
@@ -802,6 +812,7 @@ def _pieces(tensors):
 
 _NARROW = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
 _WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
+_DEEP = GPTConfig(vocab_size=5, n_positions=3, d_model=4, n_layers=12, n_heads=2)
 
 exercise(
     "gpt2_state",
@@ -809,6 +820,7 @@ exercise(
     cases=lambda rand: [
         case(_sample_checkpoint(rand, _NARROW), _NARROW),
         case(_sample_checkpoint(rand, _WIDE, "transformer.", extras=True), _WIDE, note="names with a prefix"),
+        case(_sample_checkpoint(rand, _DEEP), _DEEP, note="with 12 blocks"),
         case(_sample_checkpoint(rand, _NARROW, leave_out=["h.1.mlp.c_fc.bias"]), _NARROW, note="a tensor is missing"),
         case(
             _sample_checkpoint(rand, _NARROW, add=[("h.2.ln_1.weight", (6,))]), _NARROW, note="a tensor is superfluous"
@@ -1048,6 +1060,7 @@ _ENDS_AT_THE_LAST = (
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
+_MANY_WRITING = replace(_DEEPER, d_model=26, n_layers=13, n_heads=13)
 
 
 @functools.lru_cache  # safe to share, because each run gets a copy
@@ -1097,6 +1110,7 @@ exercise(
         case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
         case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
         case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
+        case(_writer(_MANY_WRITING, 16), rand.integers(3, 4, high=29), 2, note="with 13 blocks and 13 heads"),
         case(
             _planner(),
             rand.integers(3, 2, high=50257),
@@ -1129,7 +1143,7 @@ exercise(
             " prompt, so the position should first increase by the prompt's length."
         ),
         "sees-the-first-only": _generate_cached.replace(later_mask=lambda n: (torch.arange(n) == 0)[None]).wrong(
-            "After the prompt, a new token sees only position 0: its mask is the first row of a causal mask. The new"
+            "After the prompt, a new token sees only position 0: is its mask the first row of a causal mask? The new"
             " token comes last, so it should see every position in the cache."
         ),
         "prompt-forgotten": _generate_cached.replace(keeps=lambda joined, new: new).wrong(
