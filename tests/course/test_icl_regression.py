@@ -360,6 +360,16 @@ def test_wrong_prompts_are_diagnosed_with_their_statistics(parts, snapshot):
     assert (report.misconception, report.property, report.message) == snapshot
 
 
+def test_noise_is_called_unscaled_only_if_it_is(snapshot):
+    """With noise_std = 0.5 and d = 5, the standard deviations noise_std and noise_std² · √d would be nearly equal."""
+
+    def sample_regression(n, L, d, noise_std, generator=None):
+        return lesson.sample_regression(n, L, d, noise_std**2, generator)
+
+    report = diagnose(find_exercise("sample_regression"), sample_regression)
+    assert report.misconception is None and report.message == snapshot
+
+
 @pytest.mark.parametrize("squeezed", [0, 1, 2])
 def test_axes_of_one_prompt_one_example_or_one_entry_stay(squeezed, snapshot):
     def sample_regression(*sizes):
