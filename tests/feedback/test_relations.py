@@ -67,6 +67,75 @@ def test_a_relation_between_numbers(product, wrong, relation, snapshot):
     assert stable(report.message) == snapshot
 
 
+CAUSAL = lambda x: x.masked_fill(~torch.ones(x.shape).tril().bool(), -torch.inf).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    "wrong, region",
+    [
+        (lambda x: CAUSAL(3 * x), ""),  # the first row is 1, 0, 0 and the rest above the diagonal 0 in every answer
+        (lambda x: CAUSAL(x) * torch.ones(x.shape).tril(-1), "Only the diagonal is 0"),
+        (lambda x: CAUSAL(x) + torch.rand(x.shape).triu(1), "Only what lies above the diagonal differs"),
+        (lambda x: torch.cat([CAUSAL(x)[:-1], x[-1:]]), "Only the last row differs"),
+    ],
+)
+def test_a_region_says_nothing_if_the_rest_could_not_differ(declare_exercise, wrong, region):
+    weights = declare_exercise("weights", oracle=CAUSAL, cases=lambda rand: [case(rand(4, 4)), case(rand(5, 5))])
+    message = diagnose(weights, wrong).message
+    assert region in message and ("Only" in message) == bool(region), message
+
+
+def test_only_what_is_observed_is_said_about_numbers(declare_exercise):
+    """Each answer fits a relation by accident: the sentence about its cause would be untrue."""
+    square = lambda rand: [case(rand(4, 4)), case(rand(6, 6))]
+    scores = declare_exercise("scores", oracle=lambda x: x @ x.T, cases=square)
+    message = diagnose(scores, lambda x: 2 * x @ x.T).message
+    assert "2 times" in message and "transpose" not in message
+
+    batched = declare_exercise(
+        "batched", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(2, 3, 3)) for _ in "ab"]
+    )
+    per_text = diagnose(batched, lambda x: x * torch.tensor([3.0, 4.0])[:, None, None]).message
+    assert "differs from row to row" not in per_text and "a number of its own" in per_text
+
+    same = declare_exercise("same", oracle=lambda x: (x[:1] * 2).expand(3, 4, 4), cases=square)
+    assert "the same along" not in diagnose(same, lambda x: (x[:1] ** 2 + x[:1]).expand(3, 4, 4)).message
+
+    swapped = declare_exercise("swapped", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(2, 3)) for _ in "ab"])
+    assert "The two rows are swapped." in diagnose(swapped, lambda x: x.flip(0) * 2).message
+
+    zeros_and_ones = declare_exercise("grid", oracle=lambda x: (x > 0) * 1.0, cases=lambda rand: [case(rand(4, 4))])
+    assert (
+        "All numbers are correct"
+        not in diagnose(zeros_and_ones, lambda x: ((x > 0) * 1.0).flatten().sort()[0].view(4, 4)).message
+    )
+
+
+def test_sizes_and_amounts_are_those_of_the_reported_case(declare_exercise):
+    """The larger case comes first, and the message shows the smaller case."""
+    cases = lambda rand: [case(rand(6, 6)), case(rand(4, 4))]
+    double = declare_exercise(cases=cases)
+    assert "size of axis 0 of `x` is 4 here" in diagnose(double, lambda x: x * 2 * len(x)).message
+    assert "+4 in this case" in diagnose(double, lambda x: x * 2 + len(x)).message
+    counted = declare_exercise("counted", oracle=lambda x: list(range(len(x))), cases=cases)
+    assert "The first 3 of 4 items" in diagnose(counted, lambda x: [*range(len(x) - 1), 9]).message
+
+
+def test_half_is_not_named_after_one_of_two_sizes(declare_exercise):
+    double = declare_exercise(cases=lambda rand: [case(rand(2, 4)) for _ in "ab"])
+    assert "size of axis" not in diagnose(double, lambda x: x).message
+
+
+def test_a_relation_of_different_parts_is_not_reported(pair):
+    answer = lambda x: (x * 3, x.sum(-1)) if len(x) == 2 else (x * 2, x.sum(-1) * 1.5)
+    assert diagnose(pair, answer).relation is None
+
+
+def test_numbers_that_differ_look_different(declare_exercise):
+    message = diagnose(declare_exercise(cases=[case(torch.ones(2))]), lambda x: x * 2.00004).message
+    assert "is 2.00004, expected 2." in message.replace("2.0000401", "2.00004")
+
+
 def test_a_relation_must_hold_in_every_case(product):
     assert diagnose(product, lambda x, y: (x @ y) * 2 if len(x) == 4 else x * y).relation is None
 
@@ -91,6 +160,8 @@ def test_a_relation_between_masks(declare_exercise, snapshot):
         (lambda n: [7, *range(n)], "late"),
         (lambda n: [*range(2, n), 0, 1], "reordered"),
         (lambda n: [*range(n - 1), 9], "prefix"),
+        (lambda n: [*range(n - 1), 9][: n - (n == 4)], "prefix"),
+        (lambda n: [*range(n - (n > 4)), 9], "prefix"),
         (lambda n: [9] * n, None),
     ],
 )

@@ -47,6 +47,10 @@ def endless():
     return endless()
 
 
+def without_cuda():
+    raise AssertionError("Torch not compiled with CUDA enabled")  # torch's own text; this machine may have a GPU
+
+
 class Keeps(nn.Module):
     def __init__(self):
         super().__init__()
@@ -96,6 +100,8 @@ RAISED = [
     "X @ X",
     "X @ torch.ones(4)",
     "BATCH @ BATCH",
+    "torch.bmm(BATCH, torch.ones(5, 4, 2))",
+    "torch.bmm(BATCH, torch.ones(2, 5, 4))",
     "torch.bmm(X, X)",
     "X + torch.ones(7)",
     "X.expand(2, 4)",
@@ -120,6 +126,10 @@ RAISED = [
     "[0 for _ in [X.shape] for _a, _b, _c in [_]]",
     "[0 for _ in [BATCH.shape] for _a, _b in [_]]",
     "X.max(dim=1)[0, 1]",
+    "[1, 2][0, 1]",
+    "X.sort() - X",
+    "nn.ModuleList([[TRAINED]])",
+    "X.sum().tril()",
     "{[1]: 2}",
     "X - X.max(dim=1)",
     "X or None",
@@ -144,6 +154,7 @@ RAISED = [
     "nn.ModuleList(TRAINED)",
     "torch.optim.SGD([], 0.1)",
     "X + torch.ones(2, 3, device='meta')",
+    "without_cuda()",
     "TRAINED.weight.fill_(0)",
     "overwritten()",
     "X.sum().backward()",

@@ -7,6 +7,7 @@ sentence becomes the message of the report.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +15,10 @@ from typing import Any, NamedTuple
 from torch import Size, Tensor
 
 from utils.feedback.compare import failures_match, is_compatible_dtype, values_equal
+from utils.feedback.exercise import Case
+from utils.feedback.failing_line import raised_by_own_code
 from utils.feedback.observe import Failure, is_float
+from utils.feedback.op_trace import CAUSES_OF_INF
 from utils.feedback.phrases import (
     actual_parameters_text,
     article,
@@ -37,8 +41,9 @@ from utils.feedback.phrases import (
     type_cause_text,
     type_text,
 )
-from utils.feedback.probe import Probe, Trial
-from utils.feedback.torch_errors import explain_failure, hard_coded_size_hint
+from utils.feedback.probe import Probe, ResultPart, Trial
+from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, hard_coded_size_hint, has_hard_coded_size
+from utils.feedback.torch_errors import explain_failure
 
 
 class Diagnostic(NamedTuple):
@@ -70,6 +75,11 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
             )
         arguments = probe.exercise.signature.arguments
         shown = f" `{arguments[0]}`" if len(arguments) == 1 else f"s {name_list_text(arguments)}"
+        if kind == "a number":  # the number may be a setting that no argument holds
+            return (
+                f"Your code uses `{name}`, a number in the notebook. If this number describes the input, compute it"
+                f" from the argument{shown} instead, so that your code works on other inputs too."
+            )
         return (
             f"Your code uses `{name}`, {kind} in the notebook. It should take its values from its argument{shown}, so"
             " that it works on other inputs too."
@@ -90,21 +100,38 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
     place = f" on line {failure.line}" if failure.line else ""
     if failure.line and failure.code:
         place += f" (`{failure.code}`)"
-    if (failure.code or "").startswith(("raise ", "assert ")):
-        return (
-            f"{call} was rejected{place}: {failure.text or failure.type}. This input is valid; is the condition too"
-            " strict?"
-        )
+    if reason := raised_by_own_code(failure):
+        return f"{call} {_OWN_EXCEPTIONS[reason].format(place=place, error=_own_error_text(failure))}"
     why = explain_failure(failure, probe.exercise.name)
     if failure.type == "NameError" and (unused := probe.runner.inspect_code().unused_arguments):
         why += f" Your code never uses its argument `{unused[0]}`."
-    return f"{call} stopped{place} with {article(failure.type)}: {why}{hard_coded_size_hint(probe, trial)}"
+    hint = hard_coded_size_hint(probe, trial) or fixed_axis_hint(probe, trial) or constant_axis_hint(probe)
+    return f"{call} stopped{place} with {article(failure.type)}: {why}{hint}"
+
+
+# What a learner's `raise` or `assert` means, by the result of `raised_by_own_code`. The oracle accepts the input.
+_OWN_EXCEPTIONS = {
+    "validation": "was rejected{place}: {error}. This input is valid; is the condition too strict?",
+    "condition": (
+        "stopped{place}: {error}. This input is valid, so either the condition for this error is wrong or a value that"
+        " the condition uses."
+    ),
+    "except": (
+        "stopped{place}: {error}. This line is in an `except` block, so another error came first. To see that error,"
+        " remove `try` and `except` for a moment."
+    ),
+    "unconditional": "stopped{place}: {error}. This input is valid, so your code should not raise this error here.",
+}
+
+
+def _own_error_text(failure: Failure) -> str:
+    return (failure.text.strip() or failure.type).splitlines()[0].rstrip(".")
 
 
 def _wrong_exception_text(failure: Failure) -> str:
     """Describe an exception of an unexpected type."""
     text = f"{article(failure.type)}{error_summary(failure).rstrip('.')}."
-    if failure.type == "AssertionError":
+    if failure.type == "AssertionError" and raised_by_own_code(failure):
         text += " `assert` is meant for states that cannot occur, and `python -O` removes it."
     return text
 
@@ -118,12 +145,14 @@ def diagnose_parameters(probe: Probe, trial: Trial) -> str | None:
     missing, extra = [n for n in expected if n not in yours], [n for n in yours if n not in expected]
     if missing and set(missing) <= set(trial.yours.aliases):
         return (
-            f"{constructor} has one parameter under several names, among them {name_list_text(missing)}. One layer is"
-            " used in several places (`a = b = nn.Linear(...)`, or `[layer] * n`); create a separate layer for each."
+            f"{constructor} has one parameter under several names, among them {name_list_text(missing)}."
+            " `a = b = nn.Linear(...)`, `[layer] * n` and `a.weight = b.weight` share parameters; create separate"
+            " layers instead."
         )
     if missing:
         actual = actual_parameters_text(yours, extra)
-        return f"{constructor} has no parameter {name_list_text(missing)}; {actual}.{missing_parameters_text(missing)}"
+        cause = missing_parameters_text(missing, yours)
+        return f"{constructor} has no parameter {name_list_text(missing)}; {actual}.{cause}"
     if extra:
         unexpected = "an unexpected parameter" if len(extra) == 1 else "unexpected parameters"
         return f"{constructor} has {unexpected}: {name_list_text(extra)}. {expected_parameters_text(expected, extra)}"
@@ -207,16 +236,31 @@ def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
         yours, expected = part.yours.shape, part.expected.shape
         if yours == expected:
             continue
-        where = result_text(probe.exercise, trial.case, part.index)
+        where = _part_name(probe, trial, part)
         same_part = [p for t in probe.trials for p in probe.result_parts(t) if p.index == part.index]
         if len({p.yours.shape for p in same_part}) == 1 and len({p.expected.shape for p in same_part}) > 1:
             fixed = f"has shape {shape_text(yours)} for every input" if len(yours) else "is a single number"
             message = f"{where} {fixed}; here {named_shape_text(expected, part.spec)} is expected."
-            return message + _fixed_shape_hint(probe, yours)
+            return message + (_fixed_shape_hint(probe, yours) or constant_axis_hint(probe))
         swapped = min(len(yours), len(expected)) > 1 and yours == part.expected.mT.shape
-        with_axes = " (its last two axes are swapped)" if swapped else ""
-        return f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
+        with_axes = " (the sizes of its last two axes are swapped)" if swapped else ""
+        message = f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
+        return message + (fixed_axis_hint(probe, trial) or constant_axis_hint(probe))
     return None
+
+
+def _part_name(probe: Probe, trial: Trial, part: ResultPart) -> str:
+    """Name a part of a result: by its key in a dict, by its name in a tuple, by its number in a list."""
+    expected = trial.expected.value
+    if isinstance(expected, dict):
+        return f"The entry {list(expected)[part.index]!r} of {_call_or_value(probe, trial.case)}"
+    if isinstance(expected, (list, tuple)) and not (part.spec and part.spec.name):
+        return f"Item {part.index} of the result of {_call_or_value(probe, trial.case)}"
+    return result_text(probe.exercise, trial.case, part.index)
+
+
+def _call_or_value(probe: Probe, case: Case) -> str:
+    return f"`{probe.exercise.name}`" if probe.exercise.kind == "value" else call_text(probe.exercise, case)
 
 
 _FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|torch\.(sum|mean|max|prod)\(\s*[^,()]+\)")
@@ -227,7 +271,7 @@ def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
     traits = probe.runner.inspect_code()
     if not shape and (match := _FULL_REDUCTION.search(traits.source)):
         return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."
-    if traits.integers & set(shape):
+    if has_hard_coded_size(traits.source, shape):
         return " Is a size hard-coded that should come from the argument?"
     return ""
 
@@ -236,10 +280,10 @@ def diagnose_device(probe: Probe, trial: Trial) -> str | None:
     """Check that each tensor is on the device of the inputs."""
     for part in probe.result_parts(trial):
         if part.yours.device != part.expected.device:
-            where = result_text(probe.exercise, trial.case, part.index)
+            where = _part_name(probe, trial, part)
             return (
-                f"{where} is on the device {part.yours.device}, but its inputs are on {part.expected.device}. Create"
-                " new tensors on the device of the input, so that your code also runs on other devices."
+                f"{where} is on the device {part.yours.device}, but should be on {part.expected.device}. Create new"
+                " tensors on the device of the input, so that your code also runs on other devices."
             )
     return None
 
@@ -253,7 +297,8 @@ def diagnose_dtype(probe: Probe, trial: Trial) -> str | None:
             verdict = "The numbers are right, but their dtype is not" if right else "The dtype is wrong"
             call = call_text(probe.exercise, trial.case)
             dtypes = f"{dtype_name(yours)}, expected {dtype_name(expected)} ({call})."
-            return f"{verdict}: {dtypes}{dtype_reason_text(yours, expected)}"
+            given = {v.dtype for v in probe.bind_arguments(trial.case).values() if is_float(v)}
+            return f"{verdict}: {dtypes}{dtype_reason_text(yours, expected, given)}"
     return None
 
 
@@ -267,11 +312,14 @@ def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
         bad = ~part.yours.isfinite() & part.expected.isfinite()
         if bad.any():
             index = tuple(bad.nonzero()[0].tolist())
-            where = result_text(probe.exercise, trial.case, part.index)
+            where = _part_name(probe, trial, part)
             place = position_text(index, part.spec)
             value = part.yours[index].item()
-            origin = origin_text(probe.runner.find_nonfinite_origin(trial.case), probe.runner.inspect_code().source)
-            return f"{where} contains {value} at {place}, but should be finite there.{origin}"
+            origin = probe.runner.find_nonfinite_origin(trial.case)
+            if origin and math.isinf(value) and origin.cause not in CAUSES_OF_INF:
+                origin = None  # a nan in another place does not explain an inf
+            why = origin_text(origin, probe.runner.inspect_code().source)
+            return f"{where} contains {value} at {place}, but should be finite there.{why}"
     return None
 
 
@@ -291,7 +339,7 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
     if not extra or not probe.has_correct_values:
         return None
     return (
-        f"The result is right, but your code changed its input `{extra[0]}`. The caller still needs the old values:"
+        f"The result is right, but your code changed its input `{extra[0]}`. The caller may still need the old values:"
         f" compute something new instead of writing into `{extra[0]}`."
     )
 
@@ -307,16 +355,16 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
     if broken:
         return (
             f"{call_text(probe.exercise, trial.case)}: the numbers are right, but the gradient for"
-            f" {name_list_text(broken)} contains nan or inf. An operation such as 0 / 0 makes the gradient nan, even if"
-            " a later step replaces the nan in the result."
+            f" {name_list_text(broken)} contains nan or inf. The slope of a square root or a logarithm at 0 is inf. An"
+            " operation such as 0 / 0 makes the gradient nan, even if a later step replaces the nan in the result."
         )
     lost = [n for n in trial.yours.detached if n not in trial.expected.level]
     if not lost:
         return None
     return (
-        f"The numbers are right, but no gradient reaches {name_list_text(lost)}, so training could not change anything."
-        " Something disconnects the result, such as requires_grad=False, .detach(), .item(), .data, torch.no_grad() or"
-        " torch.tensor(...)."
+        f"The numbers are right, but no gradient reaches {name_list_text(lost)}, so training learns nothing through"
+        f" {'them' if len(lost) > 1 else 'it'}. Something disconnects the result, such as requires_grad=False,"
+        " .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)."
     )
 
 
@@ -324,6 +372,8 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
     """Find inputs and parameters that never influence a wrong result, if at least one of them does."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
+    if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
+        return None  # the result may depend on what no gradient reaches
     # Maps the name of each input or parameter to a list. The list has one entry for each case whose expected result
     # depends on this input or parameter: whether a gradient of the answer reaches it.
     reached: dict[str, list[bool]] = {}
@@ -345,6 +395,10 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
         f" another variable by mistake, or never use what it computes from {them}?"
     )
 
+
+_CUTS_GRADIENT = re.compile(
+    r"\.detach\(|\.data\b|\.item\(|\.tolist\(|\.numpy\(|no_grad|torch\.tensor\(|\.arg(?:max|min|sort)\("
+)
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
     Diagnostic("structure", diagnose_notebook_globals),

@@ -59,19 +59,28 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
         if isinstance(expected, dict):
             name = f"`{list(expected)[part.index]}`, "
         where = f"{name}{phrases.position_text(index, part.spec)} is " if index else "it is "
-        numbers = f"{report.format_number(number)}, expected {report.format_number(expected_number)}"
+        numbers = _numbers_text(number, expected_number)
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(expected, dict):
         return call + _dict_difference(yours, expected, exercise.atol)
     return f"{call}yours is {phrases.value_text(yours)}, expected {phrases.value_text(expected)}."
 
 
+def _numbers_text(number: float, expected: float) -> str:
+    """Write two different numbers with so many decimals that they look different."""
+    texts = report.format_number(number), report.format_number(expected)
+    if texts[0] == texts[1]:
+        texts = f"{number:.8g}", f"{expected:.8g}"
+    return f"{texts[0]}, expected {texts[1]}"
+
+
 def _dict_difference(yours: dict, expected: dict, atol: float) -> str:
     extra = [key for key in yours if key not in expected]
     for key in expected:
         if key not in yours:
-            close = difflib.get_close_matches(str(key), map(str, extra), n=1)
-            return f"the key {key!r} is missing{f'; there is {close[0]!r} instead' if close else ''}."
+            names = {str(other): other for other in extra}
+            close = difflib.get_close_matches(str(key), names, n=1)
+            return f"the key {key!r} is missing{f'; there is {names[close[0]]!r} instead' if close else ''}."
         if not values_equal(yours[key], expected[key], atol, "wider"):
             values = phrases.value_text(yours[key]), phrases.value_text(expected[key])
             return f"at key {key!r} yours is {values[0]}, expected {values[1]}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -81,11 +82,10 @@ class FirstNonfinite(TorchDispatchMode):
         return output
 
     def _note(self, name: str, inputs: list[Tensor], args: tuple, result: Tensor) -> None:
+        has_inf = any(t.isinf().any() for t in inputs) or any(isinstance(a, float) and math.isinf(a) for a in args)
         if result.isnan().any() and not any(t.isnan().any() for t in inputs):
-            self.nan = _why_nan(name, inputs, args), self._line()
-        elif (
-            self.inf is None and name in _WHY_INF and result.isinf().any() and not any(t.isinf().any() for t in inputs)
-        ):
+            self.nan = _why_nan(name, inputs, args, result), self._line()
+        elif self.inf is None and name in _WHY_INF and result.isinf().any() and not has_inf:
             self.inf = _WHY_INF[name], self._line()
 
     def _line(self) -> int | None:
@@ -119,17 +119,20 @@ _WHY_NAN = {
     "sub": "inf - inf is nan",
     "add": "inf - inf is nan",
     "mul": "0 × inf is nan",
-    "mm": "0 × inf is nan",
-    "bmm": "0 × inf is nan",
+    "mm": "in a matrix product with inf, 0 × inf and inf - inf are nan",
+    "bmm": "in a matrix product with inf, 0 × inf and inf - inf are nan",
     "acos": "the arccosine of a number outside -1 to 1 is nan",
     "empty": "`torch.empty` contains arbitrary numbers, not zeros",
     "std": "the standard deviation of a single number divides by n - 1 = 0, and 0 / 0 is nan",
     "var": "the variance of a single number divides by n - 1 = 0, and 0 / 0 is nan",
     "mean": "the mean of no numbers is nan",
 }
+_REDUCTION_NOUNS = {"std": "standard deviation", "var": "variance", "mean": "mean"}
+CAUSES_OF_INF = frozenset(_WHY_INF.values())
+CAUSES_IN_SOFTMAX = frozenset({_WHY_INF["exp"], "0 / 0 is nan", "inf / inf is nan"})
 
 
-def _why_nan(name: str, inputs: list[Tensor], args: tuple) -> str:
+def _why_nan(name: str, inputs: list[Tensor], args: tuple, result: Tensor) -> str:
     if name in ("_softmax", "_log_softmax", "softmax"):
         axis = args[1] if len(args) > 1 and isinstance(args[1], int) else -1
         scores = inputs[0]
@@ -137,6 +140,8 @@ def _why_nan(name: str, inputs: list[Tensor], args: tuple) -> str:
             return "all scores along the axis of the softmax are -inf, so it has nothing to normalise"
         return "the softmax got a score of inf"
     if name in ("div", "true_divide"):
-        numerator, denominator = inputs[0], inputs[-1]
-        return "inf / inf is nan" if numerator.isinf().any() and not (denominator == 0).any() else "0 / 0 is nan"
+        is_zero = torch.as_tensor(args[0] == 0).expand_as(result)
+        return "0 / 0 is nan" if (is_zero & result.isnan()).any() else "inf / inf is nan"
+    if name in _REDUCTION_NOUNS and inputs and inputs[0].isinf().any():
+        return f"the {_REDUCTION_NOUNS[name]} of numbers with inf can be nan, because inf - inf is nan"
     return _WHY_NAN.get(name, f"`{name}` gives nan")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from utils.feedback.compare import is_number
 from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Failure
-from utils.feedback.op_trace import NonfiniteOrigin
+from utils.feedback.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
 
 LONGEST = 80  # in characters; a message truncates a longer value
 LAMBDA_MESSAGE = (
@@ -140,6 +141,8 @@ def article(noun: str) -> str:
 
 def type_text(value: Any) -> str:
     """Describe the type of a value: "a tensor", "a tuple of 2 items", "an int"."""
+    if value is None:
+        return "None"
     if isinstance(value, Tensor):
         return "a tensor" if value.dim() else "a tensor with a single number"
     if isinstance(value, (tuple, list)):
@@ -181,11 +184,14 @@ def dtype_name(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def dtype_reason_text(yours: Tensor, expected: Tensor) -> str:
-    """Explain why the dtype matters, in a sentence with a leading space; "" if there is nothing to explain."""
+def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[torch.dtype]) -> str:
+    """Explain why the dtype matters, in a sentence with a leading space; "" if there is nothing to explain.
+
+    `input_dtypes` are the dtypes of the floating-point inputs.
+    """
     if expected.dtype == torch.bool:
-        return " `masked_fill` and `~` need a boolean tensor."
-    if expected.is_floating_point() and yours.is_floating_point():
+        return " `masked_fill` needs a boolean tensor, and `~` inverts only a boolean tensor."
+    if expected.dtype in input_dtypes and yours.is_floating_point():
         return " Keep the dtype of the input; otherwise, the next layer gets numbers of the wrong dtype."
     return ""
 
@@ -199,9 +205,13 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
     return "it has no parameters at all: training changes only an nn.Parameter or a layer on self, not a plain tensor"
 
 
-def missing_parameters_text(missing: list[str]) -> str:
-    """Explain why torch may not find layers in a list, in a sentence with a leading space; "" for other parameters."""
-    if not any(part.isdigit() for name in missing for part in name.split(".")):
+def missing_parameters_text(missing: list[str], yours: Collection[str]) -> str:
+    """Explain why torch may not find layers in a list, in a sentence with a leading space; "" for other parameters.
+
+    The explanation applies only if a whole layer of a list is missing.
+    """
+    items = {match[0] for name in missing if (match := re.match(r".*?\.\d+\.", name))}
+    if not any(all(not name.startswith(item) for name in yours) for item in items):
         return ""
     return (
         " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList holds it twice: use an"
@@ -234,8 +244,10 @@ def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
     if origin is None:
         return ""
     place = f"line {origin.line} (`{origin.code}`)" if origin.line and origin.code else ""
-    text = f" It comes from {place}: {origin.cause}." if place else f" {origin.cause[0].upper()}{origin.cause[1:]}."
-    if "exp(" in source and "tanh" not in source:
+    kind = "inf" if origin.cause in CAUSES_OF_INF else "nan"
+    cause = f"{origin.cause[0].upper()}{origin.cause[1:]}"
+    text = f" The first {kind} appears on {place}: {origin.cause}." if place else f" {cause}."
+    if "exp(" in source and "tanh" not in source and origin.cause in CAUSES_IN_SOFTMAX:
         return text + " torch's own softmax subtracts the largest score of each row before it takes exp."
     if origin.cause.startswith("0 / 0") and "softmax" in source:
         return text + " A mask after the softmax can leave rows that sum to 0: mask the scores before the softmax."

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from utils.feedback.compare import difference_mask
+from utils.feedback.difference import select_reported_trial
 from utils.feedback.phrases import axis_names, part_text
 from utils.feedback.probe import Probe, ResultPart, Trial
 from utils.feedback.sequence_relations import find_sequence_relation
@@ -31,19 +32,24 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
         return None  # in a dict, a relation of one wrong tensor need not hold for the rest
+    reported = select_reported_trial(wrong) if wrong else None  # sentences on "this case" describe the first pair
+    wrong = sorted(wrong, key=lambda trial: trial is not reported)
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
         return Relation("fact", "")  # the description of a difference between facts is already a sentence
     if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
         sequence_relation = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
         return Relation(*sequence_relation) if sequence_relation else None
+    if isinstance(probe.exercise.returns, tuple) and len({part.index for _, part in parts}) > 1:
+        return None  # the sentence would describe different parts in different cases
     pairs = [_pair(probe, trial, part) for trial, part in parts]
     finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
     for find in finders:
         if sentence := find(pairs):
-            several = isinstance(probe.exercise.returns, tuple) and len({part.index for _, part in parts}) == 1
+            several = isinstance(probe.exercise.returns, tuple)
             of = f" (of {part_text(parts[0][1].spec, parts[0][1].index)})" if several else ""
-            return Relation(find.__name__.lstrip("_"), sentence.removesuffix(".") + of + ".")
+            end = sentence[-1]
+            return Relation(find.__name__.lstrip("_"), sentence.removesuffix(end) + of + end)
     return None
 
 
@@ -71,7 +77,8 @@ def _pair(probe: Probe, trial: Trial, part: ResultPart) -> ResultPair:
         built = dict(zip(inspect.signature(exercise.initial_parameters).parameters, built))
     given = {**(built if isinstance(built, dict) else {}), **probe.bind_arguments(case)}
     yours, expected = (t.detach().cpu().double() for t in (part.yours, part.expected))
-    return ResultPair(yours, expected, axis_names(expected.dim(), part.spec), given, exercise.atol)
+    is_bool = part.expected.dtype == torch.bool
+    return ResultPair(yours, expected, axis_names(expected.dim(), part.spec), given, exercise.atol, is_bool)
 
 
 # --- the whole ----------------------------------------------------------------------------------------
@@ -86,6 +93,8 @@ def _symmetric(pairs: Pairs) -> str:
     """Detect the sum or the mean of the expected table and its transpose."""
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
+    if any(p.is_equal(p.expected, p.expected.mT) for p in pairs):
+        return ""  # then the sum is only a multiple of the expected table
     if any(all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
         return "It is the sum or the mean of the expected table and its transpose, so it is symmetric."
     return ""
@@ -99,7 +108,7 @@ def _factor(pairs: Pairs) -> str:
         return ""
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
-        return "The numbers are almost right: something small is added during the computation, or numbers are rounded."
+        return "The numbers are almost right. Is something small added during the computation, or are numbers rounded?"
     if constant and abs(found[0] + 1) < 1e-3:
         return "All numbers have the wrong sign."
     named = _power_of_a_size(found, pairs)
@@ -124,8 +133,10 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
             sizes = [p.named_sizes().get(name, 0) for p in pairs]
             if all(n > 1 and math.isclose(n**power, f, rel_tol=1e-3) for n, f in zip(sizes, factors)):
                 said = f"the {name}" if name.startswith("size of") else f"`{name}`"
-                found.append(f"{form.format(sizes[0])}, and {said} is {sizes[0]}")
-    return found[0] + (" here" if len(set(factors)) > 1 else "") if found else ""
+                found.append((form, f"{form.format(sizes[0])}, and {said} is {sizes[0]}"))
+    if len({form for form, _ in found}) != 1:
+        return ""  # 0.5 is both 1/2 and 1/√4: if both sizes occur, neither is the evident cause
+    return found[0][1] + (" here" if len(set(factors)) > 1 else "")
 
 
 def _as_power(factor: float) -> str:
@@ -140,7 +151,7 @@ def _as_power(factor: float) -> str:
 def _rounded(pairs: Pairs) -> str:
     for digits in range(5):
         if all(bool((p.yours - p.expected.round(decimals=digits)).abs().max() < 1e-6) for p in pairs):
-            return f"It is the expected result, rounded to {digits or 'no'} decimal{'s' * (digits != 1)}."
+            return f"It equals the expected result, rounded to {digits or 'no'} decimal{'s' * (digits != 1)}."
     return ""
 
 
@@ -148,15 +159,16 @@ def _offset(pairs: Pairs) -> str:
     found = [float((p.yours - p.expected).mean()) for p in pairs]
     if not all(p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
         return ""
-    return f"Every number is off by the same amount, {found[0]:+.4g} in the first case."
+    return f"Every number is off by the same amount, {found[0]:+.4g} in this case."
 
 
 def _argument(pairs: Pairs) -> str:
     """Detect that an argument was returned unchanged, or added, omitted or multiplied by mistake."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
-        ("It is the argument `{}`, unchanged.", lambda e, a: a.expand_as(e)),
+        ("It is the argument `{}`, unchanged.", lambda e, a: a),
+        ("It is the argument `{}`, repeated.", lambda e, a: a.expand_as(e)),
         ("It is the expected result with `{}` added to it.", lambda e, a: e + a),
-        ("It is the expected result without `{}`, which should be added.", lambda e, a: e - a),
+        ("It is the expected result minus `{0}`: is `{0}` missing from a sum, or subtracted?", lambda e, a: e - a),
         ("It is the expected result times `{}`.", lambda e, a: e * a),
     )
     for words, made in forms:
@@ -198,9 +210,9 @@ def _function(pairs: Pairs) -> str:
         if any(p.expected.dim() == 0 for p in pairs):
             continue
         if all(p.is_equal(p.yours, f(p.expected)) for p in pairs):
-            return f"It is {name} of the expected result: there is one step too many."
+            return f"It is {name} of the expected result: is there one step too many?"
         if all(p.is_equal(f(p.yours), p.expected) for p in pairs):
-            return f"The expected result is {name} of your result: a step is missing."
+            return f"The expected result is {name} of your result: is a step missing?"
     return ""
 
 
@@ -213,7 +225,7 @@ def _factor_by_row(pairs: Pairs) -> str:
         -1,
         lambda y, e: y / e,
         lambda e, f: e * f,
-        "{} is the expected row times one number, which differs from row to row",
+        "{} is the expected row times a number of its own",
     )
 
 
@@ -223,7 +235,7 @@ def _factor_by_column(pairs: Pairs) -> str:
         -2,
         lambda y, e: y / e,
         lambda e, f: e * f,
-        "{} is the expected column times one number, which differs from column to column",
+        "{} is the expected column times a number of its own",
     )
 
 
@@ -233,7 +245,7 @@ def _offset_by_row(pairs: Pairs) -> str:
         -1,
         lambda y, e: y - e,
         lambda e, o: e + o,
-        "{} is the expected row plus one number, which differs from row to row",
+        "{} is the expected row plus a number of its own",
     )
 
 
@@ -261,8 +273,8 @@ def _by_line(
         numbers = undo(*(t.gather(axis, strongest) for t in (p.yours, p.expected)))
         if not numbers.isfinite().all() or not p.is_equal(p.yours, redo(p.expected, numbers)):
             return ""
-        shown = shown or ", ".join(f"{n:.4g}" for n in numbers.flatten()[:3].tolist())
-    return words.format("Each row" if axis == -1 else "Each column") + f" ({shown} …)."
+        shown = shown or ", ".join(f"{n:.4g}" for n in numbers.flatten()[:3].tolist()) + " …" * (numbers.numel() > 3)
+    return words.format("Each row" if axis == -1 else "Each column") + f" ({shown})."
 
 
 def _moved(pairs: Pairs) -> str:
@@ -273,10 +285,12 @@ def _moved(pairs: Pairs) -> str:
         along = f" along `{name}`" if name.isidentifier() else ""
         if not all(p.expected.shape[axis] > 1 for p in pairs):
             continue
+        if all(p.expected.shape[axis] == 2 and p.is_equal(p.yours, p.expected.flip(axis)) for p in pairs):
+            return f"The two {what} are swapped{along}."
         for steps in (1, -1):
             if all(p.is_equal(p.yours, p.expected.roll(steps, axis)) for p in pairs):
-                where = "after" if steps == 1 else "before"
-                return f"The {what} are right, but one position {where} their correct position{along}."
+                where, rest = ("after", "the last comes first") if steps == 1 else ("before", "the first comes last")
+                return f"The {what} are right, but one position {where} their correct position{along}, and {rest}."
         if all(p.is_equal(p.yours, p.expected.flip(axis)) for p in pairs):
             return f"The {what} are right, but in reverse order{along}."
     return ""
@@ -286,27 +300,32 @@ def _rearranged(pairs: Pairs) -> str:
     for p in pairs:
         if p.expected.numel() < 4 or not p.is_equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
             return ""
+    if all(len(p.expected.unique()) < p.expected.numel() / 2 for p in pairs):
+        return ""  # a table of zeros and ones holds the same numbers by chance
     if any(p.expected.dim() == 1 for p in pairs):
         return "All numbers are correct, but they are in a different order."
     return (
-        "All numbers are correct, but they are in the wrong places: look at the order of the axes before each reshape."
+        "All numbers are correct, but they are in the wrong places: is the order of the axes right, for example before"
+        " a reshape?"
     )
 
 
 def _constant(pairs: Pairs) -> str:
     if all(p.yours.numel() > 1 and bool((p.yours == p.yours.flatten()[0]).all()) for p in pairs):
         values = {p.yours.flatten()[0].item() + 0.0 for p in pairs}  # adding 0.0 turns -0.0 into 0.0
-        return f"Every number in it is {values.pop():.4g}." if len(values) == 1 else "All its numbers are the same."
+        return f"Every number in it is {values.pop():.6g}." if len(values) == 1 else "All its numbers are the same."
     for axis in range(-2, -1 - min(p.expected.dim() for p in pairs), -1):
-        if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p, axis)) for p in pairs):
+        if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p.yours, axis)) for p in pairs):
+            if all(p.is_equal(p.expected, _first_for_all(p.expected, axis)) for p in pairs):
+                continue  # the expected numbers are also the same along this axis
             name = pairs[0].axes[axis] if pairs[0].axes else ""
             what = f"along `{name}`" if name.isidentifier() else f"along axis {pairs[0].expected.dim() + axis}"
             return f"Its numbers are all the same {what}."
     return ""
 
 
-def _first_for_all(p: ResultPair, axis: int) -> Tensor:
-    return p.yours.narrow(axis, 0, 1).expand_as(p.yours)
+def _first_for_all(table: Tensor, axis: int) -> Tensor:
+    return table.narrow(axis, 0, 1).expand_as(table)
 
 
 def _everywhere(pairs: Pairs) -> str:

@@ -15,7 +15,12 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
             return name, words
     shared = [_common_prefix_length(a, b) for a, b in pairs]
     if all(shared):
-        return "prefix", f"The first {shared[0]} of {len(pairs[0][1])} items are right, and the next item is not."
+        yours, expected = pairs[0]
+        at_end = "your result ends there" if shared[0] == len(yours) else "the next item is not"
+        rest = "your result goes on" if shared[0] == len(expected) else at_end
+        items = "characters" if isinstance(expected, str) else "items"
+        rest = rest.replace("item", items.removesuffix("s"))
+        return "prefix", f"The first {shared[0]} of {len(expected)} {items} are right, and {rest}."
     return None
 
 

@@ -12,6 +12,8 @@ class ErrorExplanation(NamedTuple):
     explanation: str
 
 
+_IN_PLACE = "a method whose name ends in _, an operator such as += or *=, or an assignment to an index or a slice"
+
 # The first entry whose pattern matches supplies the explanation, so specific patterns come before general ones.
 ERROR_EXPLANATIONS = (
     # --- dtypes
@@ -20,7 +22,7 @@ ERROR_EXPLANATIONS = (
         "`^` is not a power in Python: it compares the bits of integers. Write a power as `**`.",
     ),
     ErrorExplanation(
-        r'only implemented on integer and Boolean|"bitwise_\w+" not implemented for',
+        r'only implemented on integer and Boolean|"bitwise_\w+" not implemented for \'(?:Float|Double|Half|BFloat16)\'',
         "`~`, `&` and `|` work on boolean tensors, but this tensor holds floating-point numbers. A comparison such as"
         " `mask == 0` gives a boolean tensor.",
     ),
@@ -39,13 +41,12 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"'indices' to have one of the following scalar types",
-        "an embedding looks up its rows by number, so its input must hold integers (dtype long), not floating-point"
-        " numbers.",
+        "an embedding looks up its rows by number, so its input must hold integers (dtype long).",
     ),
     ErrorExplanation(
-        r"could not infer output dtype|\" not implemented for '(?:Long|Int|Bool|Byte)'",
-        "this operation needs floating-point numbers, but the tensor holds integers or booleans. `.float()` converts"
-        " them.",
+        r"could not infer output dtype|\" not implemented for '(?:Long|Int|Short|Char|Bool|Byte)'",
+        "this operation does not work on the dtype of this tensor, which holds integers or booleans. `.float()`"
+        " converts them to floating-point numbers.",
     ),
     ErrorExplanation(
         r"tuple of ints, ?but (?:got|found element of type) float|'float' object cannot be interpreted as an integer"
@@ -102,7 +103,8 @@ ERROR_EXPLANATIONS = (
     # --- shapes
     ErrorExplanation(
         r"tri[lu]: input tensor must have at least 2 dim",
-        "tril and triu need a matrix, but got a vector. A mask has a row and a column for each position.",
+        "tril and triu need a matrix, but got a tensor with fewer than two axes. A mask has a row and a column for each"
+        " position.",
     ),
     ErrorExplanation(
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
@@ -114,16 +116,16 @@ ERROR_EXPLANATIONS = (
         r"a matrix times a vector needs as many columns as the vector has numbers, but got \2 columns and \3 numbers.",
     ),
     ErrorExplanation(
+        r"Expected size for first two dimensions of batch2 tensor to be: \[(\d+), \d+\] but got: \[(?!\1,)(\d+), \d+\]",
+        r"a batched matrix product needs the same number of matrices on both sides, but got \1 and \2.",
+    ),
+    ErrorExplanation(
         r"Expected size for first two dimensions of batch2 tensor to be: \[(\d+), (\d+)\] but got: \[(\d+), (\d+)\]",
         r"a batched matrix product needs the last axis on the left to match the second-to-last axis on the right, but"
         r" their sizes are \2 and \4.",
     ),
     ErrorExplanation(
         r"batch[12] must be a 3D", "torch.bmm needs two tensors with three axes. `@` works with any number of axes."
-    ),
-    ErrorExplanation(
-        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        r"the tensors cannot be combined element by element: on axis \3 their sizes are \1 and \2.",
     ),
     ErrorExplanation(
         r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\) at non-singleton .* (\d+)\.",
@@ -143,7 +145,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"Given normalized_shape=\[(.*?)\], .* got input of size ?\[(.*?)\]",
-        r"the layer normalises a last axis of size \1, but its input has shape [\2].",
+        r"the layer normalises inputs whose shape ends in [\1], but its input has shape [\2].",
     ),
     ErrorExplanation(
         r"number of subscripts in the equation \((\d+)\) does not match the number of dimensions \((\d+)\)",
@@ -173,7 +175,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"expects a non-empty TensorList|expected a non-empty list of Tensors",
-        "the list of tensors to join is empty: nothing was added to it.",
+        "the list of tensors to join is empty.",
     ),
     ErrorExplanation(
         r"zero-dimensional tensor .* cannot be concatenated",
@@ -214,16 +216,18 @@ ERROR_EXPLANATIONS = (
         r" function call gives as many values as the function returns.",
     ),
     ErrorExplanation(
-        r"tuple indices must be integers or slices, not tuple",
-        "this is a tuple, not a tensor. Take the tensor that you need out of the tuple first.",
+        r"(tuple|list) indices must be integers or slices, not tuple",
+        r"a \1 takes one index at a time; only a tensor takes several. Is it meant to be a tensor, or one item of the"
+        r" \1?",
     ),
     ErrorExplanation(
-        r"unhashable type: '(\w+)'",
-        r"a dict key must never change: a \1 can change, a tuple cannot.",
+        r"unhashable type: '(list|dict|set)'",
+        r"a key of a dict and an item of a set must never change: a \1 can change, a tuple cannot.",
     ),
     # --- values of an unexpected type, and names
     ErrorExplanation(
-        r"return_types", "max and min with a dim return a pair, values and indices: use `.values` of this pair."
+        r"return_types\.(max|min|sort|topk|median|mode|cummax|cummin|kthvalue)\b",
+        r"`\1` returns a pair here, values and indices: use `.values` of this pair.",
     ),
     ErrorExplanation(
         r"Boolean value of Tensor with more than one value",
@@ -231,15 +235,9 @@ ERROR_EXPLANATIONS = (
         " tensor was passed at all, compare it with None; to invert a mask, use `~`.",
     ),
     ErrorExplanation(
-        r"bad operand type for unary ~: 'NoneType'|'NoneType' object (?:has no attribute|is not)"
-        r"|unsupported operand .*'NoneType'|, not NoneType",
-        "something is None here. An argument that was left out may be None, and a call that returns nothing, such as"
-        " register_buffer, gives None.",
-    ),
-    ErrorExplanation(
         r"only one element tensors can be converted|elements cannot be converted to Scalar",
-        "one number is needed here, but got a tensor with several numbers. Functions of `math` take one number, torch's"
-        " own functions take tensors, and torch.stack combines several tensors into one tensor.",
+        "one number is needed here, but got a tensor that does not hold exactly one number. Functions of `math` take"
+        " one number, torch's own functions take tensors, and torch.stack combines several tensors into one tensor.",
     ),
     ErrorExplanation(
         r"only integer tensors of a single element",
@@ -248,10 +246,11 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"'torch.Size' object is not callable",
-        "shape is not a function: `x.shape[0]` gives a size, and so does `x.size(0)`.",
+        "a shape is not a function: `x.shape[0]` gives a size, and so does `x.size(0)`.",
     ),
     ErrorExplanation(
-        r"'torch.dtype' object is not callable", "a dtype is not a function: write `x.bool()` or `x.to(torch.bool)`."
+        r"'torch.dtype' object is not callable",
+        "a dtype is not a function: to convert to bool, for example, write `x.bool()` or `x.to(torch.bool)`.",
     ),
     ErrorExplanation(
         r"'(\w+)' object is not callable",
@@ -286,7 +285,9 @@ ERROR_EXPLANATIONS = (
         r"a \1 has no `\2`. Is the name spelt as in its definition?",
     ),
     ErrorExplanation(r"name '(\w+)' is not defined", r"the name `\1` is not defined here."),
-    ErrorExplanation(r"maximum recursion depth", "a function keeps calling itself and never ends."),
+    ErrorExplanation(
+        r"maximum recursion depth", "a function calls itself too many times. Does the recursion ever end?"
+    ),
     ErrorExplanation(
         r"\w+\.\w+\(\) (takes .* but \d+ (?:was|were) given)",
         r"the call does not match the signature: the method \1, and self counts as one of them.",
@@ -310,11 +311,12 @@ ERROR_EXPLANATIONS = (
         r"`\1` is a parameter, but your code assigns a whole layer to it. The numbers of a layer are in its `.weight`.",
     ),
     ErrorExplanation(
-        r"cannot assign '.*' as parameter '(\w+)'", r"`self.\1` is a parameter: wrap the tensor in nn.Parameter(...)."
+        r"cannot assign '.*' as parameter '(\w+)'", r"`\1` is a parameter, so its new value must be an nn.Parameter."
     ),
     ErrorExplanation(
         r"list is not a Module subclass",
-        "nn.Sequential takes its layers as separate arguments: `nn.Sequential(*layers)`.",
+        "a list is not a layer. nn.Sequential takes its layers as separate arguments, `nn.Sequential(*layers)`, and"
+        " nn.ModuleList takes a list whose items are layers.",
     ),
     ErrorExplanation(r"ModuleList.extend should be called with", "nn.ModuleList takes its layers in one list."),
     ErrorExplanation(
@@ -323,18 +325,21 @@ ERROR_EXPLANATIONS = (
         " plain tensor does not.",
     ),
     ErrorExplanation(
-        r"is not on the expected device|on the same device|Torch not compiled with CUDA",
-        "your code uses a different device from the input. Create new tensors on the device of the input.",
+        r"Torch not compiled with CUDA",
+        "your code asks for a GPU, which torch cannot use here. Create new tensors on the device of the input.",
+    ),
+    ErrorExplanation(
+        r"is not on the expected device|on the same device",
+        "one operation got tensors on different devices. Create new tensors on the device of the input.",
     ),
     ErrorExplanation(
         r"leaf Variable that requires grad is being used in an in-place",
-        "an in-place operation (its name ends in _, or it is +=) changes a parameter that is being trained, and torch"
+        f"an in-place operation ({_IN_PLACE}) changes a tensor that requires a gradient, such as a parameter, and torch"
         " does not allow this. Compute a new tensor or, to set a parameter on purpose, do it inside torch.no_grad().",
     ),
     ErrorExplanation(
         r"modified by an inplace operation",
-        "an in-place operation (its name ends in _, or it assigns to a slice) overwrote a tensor that the gradient"
-        " still needs.",
+        f"an in-place operation ({_IN_PLACE}) overwrote a tensor that the gradient still needs.",
     ),
     ErrorExplanation(
         r"does not require grad and does not have a grad_fn",
@@ -343,7 +348,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"backward through the graph a second time",
-        "backward ran twice on the same loss. Compute the loss again before each call.",
+        "backward ran twice through the same computation. Before each call, compute the loss again, with everything"
+        " that it depends on.",
     ),
     ErrorExplanation(
         r"only for scalar outputs",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 import sys
 
 from torch import Tensor
 
-from utils.feedback.observe import Failure, collect_tensors
-from utils.feedback.phrases import inputs_text
-from utils.feedback.probe import Probe, Trial
+from utils.feedback.failing_line import count_products, explain_none
+from utils.feedback.observe import Failure
 from utils.feedback.torch_error_table import ERROR_EXPLANATIONS
 
 _KEEPDIM_HINT = " A sum or maximum along an axis removes this axis, unless you pass `keepdim=True`."
 
 
+_ON_NONE = re.compile(
+    r"bad operand type for unary \S+: 'NoneType'|'NoneType' object (?:has no attribute|is not|does not support item)"
+    r"|unpack non-iterable NoneType|unsupported operand .*'NoneType'|, not NoneType"
+)
 _REDUCTION = re.compile(r"(?<!\bself)\.(?:sum|mean|max|amax|min|var|std|norm)\(([^()]+)\)")
 
 
@@ -25,14 +27,25 @@ def _removes_axis(source: str) -> bool:
     return any("keepdim" not in arguments for arguments in _REDUCTION.findall(source))
 
 
-def _is_product(line: str) -> bool:
-    """Tell whether the only binary operator on a line is `@`, so that the error must come from a matrix product."""
-    try:
-        nodes = [*ast.walk(ast.parse(line.strip().rstrip(":")))]
-    except SyntaxError:
-        return False
-    operators = [type(node.op) for node in nodes if isinstance(node, ast.BinOp)]
-    return bool(operators) and all(op is ast.MatMult for op in operators)
+def _size_mismatch_text(match: re.Match, failure: Failure) -> str:
+    """Explain sizes that differ. Only the failing line shows whether a matrix product or another operation failed."""
+    sizes = f"on axis {match[3]} their sizes are {match[1]} and {match[2]}."
+    products, others = count_products(failure)
+    if products and others:
+        return f"two tensors do not fit together: {sizes}"
+    if products:
+        turns = " If you transpose a tensor for a product, swap only its last two axes." * bool(
+            _TRANSPOSITION.search(failure.code)
+        )
+        return f"a batched matrix product needs matching sizes on all axes before the last two, but {sizes}{turns}"
+    hint = _KEEPDIM_HINT if _removes_axis(failure.body) else ""
+    return f"the tensors cannot be combined element by element: {sizes}{hint}"
+
+
+_SIZE_MISMATCH = re.compile(
+    r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton .* (\d+)"
+)
+_TRANSPOSITION = re.compile(r"\.m?T\b|transpose|permute|swapaxes")
 
 
 def _state_dict_text(text: str) -> str:
@@ -80,45 +93,14 @@ def explain_failure(failure: Failure, exercise_name: str) -> str:
         return suggestion
     if "loading state_dict" in failure.text:
         return _state_dict_text(failure.text)
-    if "must match the size of tensor b" in failure.text and _is_product(failure.code):
-        return (
-            "a batched matrix product needs matching sizes on all axes before the last two. Transpose only the last two"
-            " axes of the right tensor."
-        )
+    if mismatch := _SIZE_MISMATCH.search(failure.text):
+        return _size_mismatch_text(mismatch, failure)
+    if _ON_NONE.search(failure.text):
+        return explain_none(failure)
     for pattern, explanation in ERROR_EXPLANATIONS:
         if match := re.search(pattern, failure.text):
             if "Should this be a tensor" in explanation and not hasattr(Tensor, match[2]):
                 explanation = r"a \1 has no `\2`. Is this the object that you meant?"
-            message = match.expand(explanation).replace("a int ", "an int ")
-            return message + (
-                _KEEPDIM_HINT if "element by element" in explanation and _removes_axis(failure.body) else ""
-            )
+            return match.expand(explanation).replace("a int ", "an int ")
     first = failure.text.strip().splitlines()[0] if failure.text.strip() else "no message"
     return first if first.endswith((".", "!", "?")) else first + "."
-
-
-# --- hard-coded sizes ----------------------------------------------------------------------------------
-
-_AXES = re.compile(r"(?:transpose|permute|swapaxes|movedim)\([^()]*\)|\b(?:dim|axis)=-?\d+")
-
-
-def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
-    """Ask about a number in the code that matches a size in a successful case but no size in the failed case.
-
-    Returns a sentence with a space before it, or "" if the code has no such number.
-    """
-    traits = probe.runner.inspect_code()
-    axes = {int(n) for call in _AXES.findall(traits.source) for n in re.findall(r"\d+", call)}
-    candidates = traits.integers - axes - _sizes(probe, failed_trial)
-    for trial in probe.trials:
-        sizes = _sizes(probe, trial)
-        if trial.yours.failure is None and sizes & candidates:
-            return (
-                f" It does run for {inputs_text(probe.exercise, trial.case)}: is the {min(sizes & candidates)} in your"
-                " code a size that should come from the input?"
-            )
-    return ""
-
-
-def _sizes(probe: Probe, trial: Trial) -> set[int]:
-    return {n for t in collect_tensors([*probe.bind_arguments(trial.case).values()]) for n in t.shape}

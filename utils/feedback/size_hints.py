@@ -1,0 +1,182 @@
+"""Find the number or the axis in a learner's code that explains a wrong size."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from torch import Tensor
+
+from utils.feedback.failing_line import parse_source
+from utils.feedback.observe import collect_tensors
+from utils.feedback.phrases import inputs_text
+from utils.feedback.probe import Probe, Trial
+
+_AXIS_CALLS = {"transpose", "permute", "swapaxes", "movedim", "unsqueeze", "squeeze", "softmax", "sum", "mean", "size"}
+_INDEX_ERROR = re.compile(r"index -?\d+ is out of bounds for dimension \d+ with size (\d+)")
+
+
+# --- hard-coded sizes ----------------------------------------------------------------------------------
+
+
+def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
+    """Ask about a number in the code that matches a size in the error and a size in a successful case.
+
+    Returns a sentence with a space before it, or "" if no number in the code can be the cause of the error.
+    """
+    failure = failed_trial.yours.failure
+    if failure is None or "Dimension out of range" in failure.text:
+        return ""
+    sizes, limits = _literals(probe.runner.inspect_code().source)
+    if match := _INDEX_ERROR.search(failure.text):
+        size = int(match[1])
+        in_error = sizes & {size} | {n for n in limits if n > size}
+    else:
+        in_error = (sizes | limits) & {int(n) for n in re.findall(r"(?<![-\w.])\d+(?![\w.])", failure.text)}
+    candidates = in_error - _sizes(probe, failed_trial)
+    for trial in probe.trials:
+        matching = _sizes(probe, trial) & candidates
+        shown = inputs_text(probe.exercise, trial.case)
+        if trial.yours.failure is None and matching and shown:
+            return (
+                f" It does run for {shown}: is the {min(matching)} in your code a size that should come from the input?"
+            )
+    return ""
+
+
+def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
+    """Tell whether one of the sizes above 2 of a shape is a number in the code that can be a size."""
+    return bool({n for n in shape if n > 2} & _literals(source)[0])
+
+
+def _literals(source: str) -> tuple[set[int], set[int]]:
+    """Return the numbers above 2 in the code that can be sizes, and those that limit a `range`.
+
+    A factor as in `4 * d`, the number of an axis, and a default value are no sizes.
+    """
+    tree = parse_source(source)
+    sizes, limits = set(), set()
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)} if tree else {}
+    for node in parents:
+        if not isinstance(node, ast.Constant) or type(node.value) is not int or node.value <= 2:
+            continue
+        parent, called = parents[node], ""
+        while isinstance(parent, (ast.Tuple, ast.List)):
+            parent = parents[parent]
+        if isinstance(parent, ast.Call):
+            called = ast.unparse(parent.func).rpartition(".")[2]
+        is_axis = isinstance(parent, ast.keyword) and parent.arg in ("dim", "axis", "dims", "decimals")
+        if called in ("range", "arange"):
+            limits.add(node.value)
+        elif (
+            not is_axis
+            and called not in _AXIS_CALLS
+            and not isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.arguments, ast.Subscript))
+        ):
+            sizes.add(node.value)
+    return sizes, limits
+
+
+def _sizes(probe: Probe, trial: Trial) -> set[int]:
+    """Return the sizes of a case: those of its tensors, and the integers among all arguments."""
+    init = trial.case.init
+    plain = [*probe.bind_arguments(trial.case).values(), *(init.values() if isinstance(init, dict) else init)]
+    tensors = collect_tensors([*probe.bind_arguments(trial.case).values()])
+    return {n for t in tensors for n in t.shape} | {n for n in plain if type(n) is int}
+
+
+# --- a fixed axis -----------------------------------------------------------------------------------------
+
+
+def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
+    """Ask about a size such as `len(x)` if it explains the wrong size in every failing case, at least two.
+
+    In each of these cases, the wrong size must equal the size of this axis, and the expected size must equal the size
+    of another axis of the same argument.
+
+    Returns a sentence with a space before it and the sizes of the reported trial, or "".
+    """
+    mismatches = [(trial, pair) for trial in probe.trials if (pair := _mismatch(probe, trial))]
+    if reported not in [trial for trial, _ in mismatches]:
+        return ""
+    for text, name, axis in _size_expressions(probe.runner.inspect_code().source):
+        others = [_other_axis(probe, trial, name, axis, pair) for trial, pair in mismatches]
+        if None in others or len(set(others)) > 1:
+            continue
+        wrong_sizes = {probe.bind_arguments(trial.case)[name].shape[axis] for trial, _ in mismatches}
+        if len(wrong_sizes) > 1:
+            shape, other = probe.bind_arguments(reported.case)[name].shape, others[0] or 0
+            return (
+                f" `{text}` is the size of axis {axis} of `{name}` ({shape[axis]} here): should it be the size of axis"
+                f" {other} ({shape[other]} here)?"
+            )
+    return ""
+
+
+def _mismatch(probe: Probe, trial: Trial) -> tuple[int, int] | None:
+    """Return two sizes that should be equal: those in torch's error, or the only size in which a shape is wrong."""
+    failure = trial.yours.failure
+    if failure:
+        match = re.search(
+            r"size of (?:the )?tensor (?:a )?\((\d+)\) must match the (?:existing )?size.*?\((\d+)\)", failure.text
+        )
+        return (int(match[1]), int(match[2])) if match and not trial.expected.failure else None
+    for part in probe.result_parts(trial):
+        yours, expected = part.yours.shape, part.expected.shape
+        pairs = {(a, b) for a, b in zip(yours, expected) if a != b}
+        if len(yours) == len(expected) and len(pairs) == 1:
+            return pairs.pop()
+    return None
+
+
+def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (text, argument, axis) for each `len(x)`, `x.shape[0]` and `x.size(0)` in the code."""
+    tree = parse_source(source)
+    for node in ast.walk(tree) if tree else ():
+        match = re.fullmatch(r"len\((\w+)\)|(\w+)\.(?:shape\[(\d)\]|size\((\d)\))", ast.unparse(node))
+        if match:
+            yield match[0], match[1] or match[2], int(match[3] or match[4] or 0)
+
+
+def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: tuple[int, int]) -> int | None:
+    """Return the axis of an argument whose size is expected instead of the size of `axis`; None if it is not unique."""
+    value = probe.bind_arguments(trial.case).get(name)
+    if not isinstance(value, Tensor) or axis >= value.dim():
+        return None
+    shape = list(value.shape)
+    wrong = shape[axis]
+    right = pair[1] if pair[0] == wrong else pair[0]
+    if wrong not in pair or shape.count(wrong) > 1 or shape.count(right) != 1:
+        return None
+    return shape.index(right)
+
+
+def constant_axis_hint(probe: Probe) -> str:
+    """Explain that an axis such as `dim=1` is the last axis only of some inputs.
+
+    The answer must be right in every case whose first tensor has as many axes as this axis is the last of, and wrong
+    in every other case.
+
+    Returns a sentence with a space before it, or "".
+    """
+    by_dims: dict[int, set[bool]] = {}
+    for trial in probe.trials:
+        tensors = [v for v in probe.bind_arguments(trial.case).values() if isinstance(v, Tensor)]
+        if not tensors:
+            return ""
+        by_dims.setdefault(tensors[0].dim(), set()).add(trial.is_correct(probe.exercise))
+    right = [dims for dims, verdicts in by_dims.items() if verdicts == {True}]
+    if len(right) != 1 or len(by_dims) < 2 or any(len(verdicts) > 1 for verdicts in by_dims.values()):
+        return ""
+    axis = right[0] - 1
+    match = re.search(
+        rf"\b(?:dim|axis)\s*=\s*{axis}\b|\.(?:softmax|sum|mean|argmax|cumsum)\({axis}\)",
+        probe.runner.inspect_code().source,
+    )
+    if axis < 1 or not match:
+        return ""
+    return (
+        f" Your result is right for every input with {axis + 1} axes, and wrong for every input with another number of"
+        f" axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only of a tensor with {axis + 1} axes."
+    )
