@@ -176,6 +176,32 @@ NONFINITE = {
 }
 
 
+CAUSES = {  # an answer, and words that must be in the message or, after "not ", must not be in it
+    "inf is written": (lambda x: x * torch.inf, "not too large"),
+    "inf / inf next to 1 / 0": (
+        lambda x: torch.tensor([torch.inf, 1.0]) / torch.tensor([torch.inf, 0.0]),
+        "inf / inf is",
+    ),
+    "a mean with inf": (lambda x: torch.tensor([torch.inf, -torch.inf]).mean() + x, "numbers with inf"),
+    "a mean of nothing": (lambda x: x[:0].mean() + x, "mean of no numbers"),
+    "std of one row": (lambda x: x[:1].std(0) + x, "n - 1 = 0"),
+    "a product with inf": (
+        lambda x: (torch.ones(1, 2) @ torch.tensor([[torch.inf], [-torch.inf]])).sum() + x,
+        "0 × inf and inf - inf",
+    ),
+    "a nan elsewhere": (lambda x: (0 * x / (x - x)).nan_to_num() + x * torch.inf, "not 0 / 0"),
+    "no exp of a score": (lambda x: (x - 9).log() + 0 * x.exp(), "not torch's own softmax"),
+}
+
+
+@pytest.mark.parametrize("wrong, words", CAUSES.values(), ids=CAUSES)
+def test_only_the_cause_of_a_nan_is_named(declare_exercise, wrong, words):
+    same = declare_exercise("same", oracle=lambda x: x.clone(), cases=[case(torch.tensor([0.5, 2.0]))])
+    report = diagnose(same, wrong)
+    message = stable(report.message)
+    assert report.property == "finite" and (words.removeprefix("not ") in message) != words.startswith("not "), message
+
+
 @pytest.mark.parametrize("wrong", NONFINITE.values(), ids=NONFINITE)
 def test_nan_is_traced_to_its_origin(declare_exercise, wrong, snapshot):
     weights = declare_exercise("weights", oracle=lambda x: x.softmax(-1), cases=lambda rand: [case(rand(3, 4))])
@@ -191,6 +217,12 @@ def test_an_attribute_that_init_did_not_store(affine, snapshot):
     Lost.__name__ = Lost.__qualname__ = "Affine"
     report = diagnose(affine, Lost)
     assert report.reason == "raised" and stable(report.message) == snapshot
+
+
+def test_a_number_of_the_notebook_may_be_a_setting(double, snapshot):
+    names = {"eps": 0.5}
+    exec("def double(x):\n    return x * 2 + eps", names)
+    assert failure_message(double, names["double"]) == snapshot
 
 
 def test_a_variable_of_the_notebook_in_place_of_an_argument(double, snapshot):
@@ -220,6 +252,27 @@ def test_one_layer_under_two_names(declare_exercise, snapshot):
             return self.second(self.first(x))
 
     assert failure_message(twice, Twice) == snapshot
+
+
+def test_a_missing_layer_of_a_list_is_explained_only_if_all_of_it_is_missing(declare_exercise):
+    blocks = declare_exercise(
+        "Blocks",
+        initial_parameters=lambda d: layer_parameters(layers=nn.ModuleList([nn.Linear(d, d), nn.Linear(d, d)])),
+        oracle=lambda p, x: x,
+        cases=lambda rand: [case(rand(2, 3), init=(3,))],
+    )
+
+    def answer(make_layers):
+        def __init__(self, d):
+            nn.Module.__init__(self)
+            self.layers = make_layers(d)
+
+        return type("Blocks", (nn.Module,), {"__init__": __init__, "forward": lambda self, x: x})
+
+    listed = answer(lambda d: [nn.Linear(d, d), nn.Linear(d, d)])
+    assert "plain list" in failure_message(blocks, listed)
+    no_bias = answer(lambda d: nn.ModuleList([nn.Linear(d, d), nn.Linear(d, d, bias=False)]))
+    assert "plain list" not in failure_message(blocks, no_bias)
 
 
 def test_a_state_dict_that_does_not_match(double):
@@ -362,6 +415,22 @@ def dtype_message(exercise, answer):
     return report.message
 
 
+def test_a_wrong_shape_in_a_dict_or_list_is_named(declare_exercise, snapshot):
+    both = declare_exercise("both", oracle=lambda x: {"a": x, "b": x * 2}, cases=lambda rand: [case(rand(2, 3))])
+    assert failure_message(both, lambda x: {"a": x, "b": x.T * 2}) == snapshot(name="a key")
+    both = declare_exercise("both", oracle=lambda x: [x, x * 2], cases=lambda rand: [case(rand(2, 3))])
+    assert failure_message(both, lambda x: [x, x[0]]) == snapshot(name="an item")
+    assert "the entry 'b'" in failure_message(
+        declare_exercise("both", oracle=lambda x: {"b": x}), lambda x: {"b": x / 0}
+    ).replace("The", "the")
+
+
+def test_a_dtype_is_kept_only_if_an_input_has_it(declare_exercise):
+    one_hot = declare_exercise("one_hot", oracle=lambda ids: torch.eye(4)[ids], cases=[case(torch.arange(4))])
+    assert "dtype of the input" not in dtype_message(one_hot, lambda ids: torch.eye(4)[ids].half())
+    assert "dtype of the input" in dtype_message(declare_exercise(), lambda x: (x * 2).half())
+
+
 def test_a_wrong_dtype(declare_exercise, double, snapshot):
     integers = declare_exercise("integers", oracle=lambda x: x * 2, cases=[case(torch.ones(2, 3))])
     assert dtype_message(integers, lambda x: x.half() * 2) == snapshot(name="right numbers")
@@ -454,6 +523,8 @@ def test_an_unused_input_or_parameter_explains_a_wrong_result(declare_exercise, 
     report = diagnose(product, lambda a, b: a @ a)
     assert report.property == "uses_everything" and report.message == snapshot(name="an input")
     for other_fault in (
+        lambda a, b: a @ b.detach() + a,  # `b` is used without its gradient
+        lambda a, b: a * (b > 0),
         lambda a, b: a @ b + 1,  # every input is used
         lambda a, b: (a + a @ b).detach(),  # no input is connected
         lambda a, b: a @ a if len(a) == 2 else a @ b,  # `b` is used on some cases

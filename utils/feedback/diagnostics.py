@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from torch import Size, Tensor
@@ -387,13 +388,26 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
             if name not in t.expected.level:
                 reached.setdefault(name, []).append(name not in t.yours.detached)
     names = [name for name, used in reached.items() if not any(used)]
-    if not names or len(names) == len(reached):
+    if not names or len(names) == len(reached) or any(_depends_on(probe, name) for name in names):
         return None
     them = "them" if len(names) > 1 else "it"
     return (
         f"The result does not seem to depend on {name_list_text(names)}: no gradient reaches {them}. Does your code use"
         f" another variable by mistake, or never use what it computes from {them}?"
     )
+
+
+def _depends_on(probe: Probe, name: str) -> bool:
+    """Tell whether a result changes with an input, for example through a comparison, which has no gradient."""
+    for trial in probe.trials:
+        if is_float(value := probe.bind_arguments(trial.case).get(name)):
+            change = lambda v, old=value: 3 - 2 * v if v is old else v
+            case = trial.case
+            args, kwargs = tuple(map(change, case.args)), {key: change(v) for key, v in case.kwargs.items()}
+            changed = probe.run(replace(case, args=args, kwargs=kwargs))
+            if changed.failure or not values_equal(changed.value, trial.yours.value, probe.exercise.atol, "any"):
+                return True
+    return False
 
 
 _CUTS_GRADIENT = re.compile(
