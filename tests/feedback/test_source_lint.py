@@ -26,6 +26,9 @@ NO_FINDINGS = [
     "seen.add(3)",
     "model.to(x.device)",
     "self.softmax(x)",
+    "re.sub('a', 'b', text)",
+    "queue.put(x)",
+    "np.exp(x)",
     "optimizer.step()",
     '"""Words."""',
 ]
@@ -56,6 +59,7 @@ NO_LOOP_FINDINGS = [
     "for row in x:\n    if row.any():\n        out = row\nreturn out",
     "for row in x:\n    last = row\nreturn last",  # `last` is not set before the loop: its author may want the last row
     "for row in x:\n    out[0] = row\nreturn out",
+    "for row in x:\n    rows[0] = [out for out in row]\nreturn out",
     "for row in x:\n    if row.any():\n        return out",
     "for row in x:\n    if row.any():\n        continue\n    return out",
 ]

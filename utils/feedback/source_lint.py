@@ -14,6 +14,7 @@ from torch import Tensor
 from utils.lessons.names import iter_names
 
 COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may be the method of a set, which works in place
+OTHER_MODULES = {"re", "np", "numpy", "math", "random", "queue"}  # `re.sub` and `queue.put` do not return tensors
 METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
 
 
@@ -49,7 +50,7 @@ def _lint_unused_result(node: ast.AST) -> str | None:
     if isinstance(expression, ast.Compare) and isinstance(expression.ops[0], ast.Eq):
         return f"`{shown}` only compares, and the result is never used: a single = assigns."
     if isinstance(expression, ast.Attribute):
-        return f"`{shown}` on its own line does nothing: to call a function, write parentheses after its name."
+        return f"`{shown}` on its own line does nothing: a function is called only with parentheses after its name."
     if (
         isinstance(expression, ast.Call)
         and isinstance(expression.func, ast.Attribute)
@@ -63,7 +64,7 @@ def _returns_new_tensor(method: ast.Attribute, keywords: list[ast.keyword]) -> b
     """Tell whether a call is a torch operation that returns a new tensor and does not work in place."""
     name = method.attr
     is_pure = name in METHODS_WITHOUT_INPLACE or (hasattr(Tensor, name) and hasattr(Tensor, f"{name}_"))
-    is_own_method = isinstance(method.value, ast.Name) and method.value.id == "self"
+    is_own_method = isinstance(method.value, ast.Name) and method.value.id in {"self", *OTHER_MODULES}
     writes_elsewhere = any(k.arg in ("out", "inplace") for k in keywords)
     return is_pure and not is_own_method and name not in COLLECTION_METHODS and not writes_elsewhere
 
@@ -88,7 +89,8 @@ def _lint_overwritten_result(function: ast.AST) -> str | None:
             continue
         set_before = set(iter_names(function.body[:i], ast.Store))
         used_after = set(iter_names(function.body[i + 1 :], ast.Load))
-        for name in iter_names([s for s in loop.body if isinstance(s, ast.Assign)], ast.Store):
+        targets = [target for s in loop.body if isinstance(s, ast.Assign) for target in s.targets]
+        for name in iter_names(targets, ast.Store):
             if name in set_before & used_after and name not in set(iter_names([loop], ast.Load)):
                 return (
                     f"Each iteration of the loop overwrites `{name}`, so only the value of the last iteration remains."
