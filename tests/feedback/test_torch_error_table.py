@@ -105,6 +105,7 @@ RAISED = [
     "torch.bmm(X, X)",
     "X + torch.ones(7)",
     "X.expand(2, 4)",
+    "X.clone().add_(torch.ones(4, 2, 3))",
     "BATCH.permute(0, 1)",
     "BATCH.transpose(1, 2).view(2, 12)",
     "X.view(7, 7)",

@@ -80,9 +80,23 @@ def raised_by_own_code(failure: Failure) -> str:
     conditions = [n.test for n in (statement, *above) if isinstance(n, (ast.Assert, ast.If))]
     if not conditions:
         return "unconditional"
-    computed = set(iter_names([tree], ast.Store))
+    computed = {name for n in ast.walk(tree) if not _is_size_assignment(n) for name in _stored_names(n)}
     return "condition" if computed & set(iter_names(conditions, ast.Load)) else "validation"
 
+
+def _stored_names(node: ast.AST) -> set[str]:
+    """Return the names that an assignment or the header of a loop stores."""
+    if not isinstance(node, (ast.stmt, ast.NamedExpr, ast.comprehension)) or isinstance(node, _FUNCTIONS):
+        return set()
+    return set(iter_names([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)], ast.Store))
+
+
+def _is_size_assignment(node: ast.AST) -> bool:
+    """Tell whether an assignment only stores sizes of arguments, such as `batch, seq, _ = x.shape`."""
+    return isinstance(node, ast.Assign) and bool(_SIZES.fullmatch(ast.unparse(node.value)))
+
+
+_SIZES = re.compile(r"\w+\.shape(\[[-:\d]+\])?|\w+\.size\((-?\d)?\)|len\(\w+\)")
 
 # --- None -----------------------------------------------------------------------------------------------
 

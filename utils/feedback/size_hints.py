@@ -161,11 +161,13 @@ def constant_axis_hint(probe: Probe) -> str:
     Returns a sentence with a space before it, or "".
     """
     by_dims: dict[int, set[bool]] = {}
+    first = ""
     for trial in probe.trials:
-        tensors = [v for v in probe.bind_arguments(trial.case).values() if isinstance(v, Tensor)]
-        if not tensors:
+        tensors = {name: v for name, v in probe.bind_arguments(trial.case).items() if isinstance(v, Tensor)}
+        if not tensors or next(iter(tensors)) != (first or next(iter(tensors))):
             return ""
-        by_dims.setdefault(tensors[0].dim(), set()).add(trial.is_correct(probe.exercise))
+        first = next(iter(tensors))
+        by_dims.setdefault(tensors[first].dim(), set()).add(trial.is_correct(probe.exercise))
     right = [dims for dims, verdicts in by_dims.items() if verdicts == {True}]
     if len(right) != 1 or len(by_dims) < 2 or any(len(verdicts) > 1 for verdicts in by_dims.values()):
         return ""
@@ -177,6 +179,6 @@ def constant_axis_hint(probe: Probe) -> str:
     if axis < 1 or not match:
         return ""
     return (
-        f" Your result is right for every input with {axis + 1} axes, and wrong for every input with another number of"
+        f" Your code is right for each tested `{first}` with {axis + 1} axes, and wrong for each with another number of"
         f" axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only of a tensor with {axis + 1} axes."
     )

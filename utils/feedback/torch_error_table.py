@@ -132,6 +132,11 @@ ERROR_EXPLANATIONS = (
         r"size \2 cannot be expanded to \1 on axis \3: only an axis of size 1 can be expanded.",
     ),
     ErrorExplanation(
+        r"output with shape \[(.*?)\] doesn't match the broadcast shape \[(.*?)\]",
+        r"an operation that works in place, such as +=, keeps the shape of the tensor that it changes, [\1], but the"
+        r" result has shape [\2].",
+    ),
+    ErrorExplanation(
         r"number of dimensions in the tensor input does not match the length",
         "permute needs each axis of the tensor exactly once, but got more axes than the tensor has, or fewer.",
     ),
