@@ -442,6 +442,25 @@ class Doubled(ByEinsum):
         return (2 * out[0], out[1]) if return_weights else 2 * out
 
 
+def test_messages_about_initial_values_say_what_was_observed():
+    class Constant(ByEinsum):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            nn.init.constant_(self.kA, 0.1)
+
+    class OwnGenerator(ByEinsum):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            generator = torch.Generator()
+            generator.seed()
+            with torch.no_grad():
+                self.kA.uniform_(-0.5, 0.5, generator=generator)
+
+    assert "same numbers" in check_as("DeepQKVAttention", Constant).message
+    message = check_as("DeepQKVAttention", OwnGenerator).message
+    assert "different numbers after the same manual_seed" in message and "always" not in message
+
+
 def test_other_errors_are_not_blamed_on_the_temperature():
     report = check_as("DeepQKVAttention", Doubled)
     assert report.status == "failed" and "temp" not in report.message

@@ -154,6 +154,32 @@ def test_mistakes_that_ordinary_results_hide_are_found():
     assert report_on("SelfAttentionLayer", LayerOfACopy).property == "slopes_agree"
 
 
+def test_messages_hold_for_answers_that_got_there_in_another_way():
+    class WithoutParameters(nn.Module):
+        def __init__(self, d_model, eps=1e-6):
+            super().__init__()
+            self.eps = eps
+
+        def forward(self, residual):
+            return F.layer_norm(residual, residual.shape[-1:], eps=self.eps)
+
+    class OtherEps(LayerOfParts):
+        def __init__(self, embed_dim):
+            super().__init__(embed_dim)
+            self.norm1 = NormByTorch(embed_dim, eps=1e-5)
+
+    assert "Your w and b" not in report_on("LayerNorm", WithoutParameters).message
+    report = report_on("SelfAttentionLayer", OtherEps)
+    assert report.misconception == "eps-of-torch" and "has a different eps" not in report.message
+
+
+def test_a_norm_may_change_x_in_place():
+    x = X.clone()
+    x -= x.mean()
+    x /= x.var(correction=0).sqrt()
+    assert report_on("normalised", x)
+
+
 def test_an_inverted_mask_is_named_whether_an_empty_row_gives_nan_or_0():
     class Inverted(LayerOfParts):
         def forward(self, src, mask=None):

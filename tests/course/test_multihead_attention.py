@@ -255,6 +255,63 @@ def test_heads_must_not_be_copies_of_one_head():
     assert report_on(Copies, "MultiHeadAttentionWrapper").property == "heads_start_apart"
 
 
+class HeadsInATuple(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        sizes = d_in, d_out, context_length, dropout, qkv_bias
+        self.heads = tuple(causal_attention.CausalAttention(*sizes) for _ in range(num_heads))
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+
+def test_heads_without_parameters_are_not_said_to_be_in_a_list():
+    report = report_on(HeadsInATuple, "MultiHeadAttentionWrapper")
+    assert report.misconception == "in-a-plain-list" and "Your heads are in" not in report.message
+
+
+def test_an_error_for_short_texts_is_not_said_to_come_from_the_mask():
+    class Fixed(MultiByTorch):
+        def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+            super().__init__(d_in, d_out, context_length, dropout, num_heads, qkv_bias)
+            self.context_length = context_length
+
+        def forward(self, x):
+            return super().forward(x.view(x.shape[0], self.context_length, -1))
+
+    report = report_on(renamed(Fixed))
+    assert report.misconception == "mask-not-cut" and "You use the mask" not in report.message
+
+
+def times_uniform(times):
+    """Return a rule with another threshold."""
+
+    def head_kind(pattern):
+        rows = torch.arange(2, len(pattern))
+        places = {"current": rows, "first": 0, "previous": rows - 1}
+        means = {kind: pattern[rows, place].mean().item() for kind, place in places.items()}
+        best = max(means, key=means.get)
+        return best if means[best] >= times * (1 / (rows + 1)).mean() else "other"
+
+    return head_kind
+
+
+def test_either_name_of_a_tie_is_accepted_and_other_is_not():
+    def other_in_a_tie(pattern):
+        rows = torch.arange(2, len(pattern))
+        means = [pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()]
+        largest, second = sorted((round(mean.item(), 4) for mean in means), reverse=True)[:2]
+        return "other" if largest == second else _kind_by_list(pattern)
+
+    assert report_on(times_uniform(1.4))
+    assert report_on(other_in_a_tie, "head_kind").property == "names_one_of_two"
+
+
+@pytest.mark.parametrize("times", [1.1, 1.2, 1.25, 1.3, 1.5])
+def test_another_constant_threshold_is_not_taken_for_one_that_depends_on_the_length(times):
+    assert report_on(times_uniform(times)).property == "means"
+
+
 def test_a_wrapper_accepts_heads_that_make_their_layers_in_any_order(monkeypatch):
     class KeyFirst(causal_attention.CausalAttention):
         def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):

@@ -166,6 +166,15 @@ class MadeOnTheCPU(PEOnTheFly):
         return x + _pe_by_slices(torch.arange(x.shape[-2]).float(), self.d_model)
 
 
+def test_an_error_for_a_batch_is_not_said_to_come_from_the_first_axis():
+    class PositionalEncoding(PEAdded):
+        def forward(self, x):
+            return super().forward(x) * 0 + x + self.pe[: x.shape[-2]].view(x.shape)
+
+    report = diagnose(find_exercise("PositionalEncoding"), PositionalEncoding)
+    assert report.status == "failed" and "You slice" not in report.message
+
+
 def test_a_table_that_does_not_move_with_its_module_is_found():
     report = diagnose(find_exercise("PositionalEncoding"), PlainAttribute)
     assert report.property == "moves_with_its_module" and "`self.pe`" in report.message

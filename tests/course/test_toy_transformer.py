@@ -10,7 +10,7 @@ import time
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from typer.testing import CliRunner
 
@@ -175,11 +175,28 @@ def _step_with_a_closure(model, optimizer, batch):
     return optimizer.step(closure).item()
 
 
+def _generate_on_the_models_device(model, tokenizer, prompt, max_len=28):
+    device = next(model.parameters()).device
+    ids = tokenizer.encode(prompt, return_tensors="pt").to(device)
+    for _ in range(max_len):
+        new = model(ids)[:, -1].argmax(-1)
+        if new == STOP:
+            break
+        ids = torch.cat((ids, new[:, None]), 1)
+    return tokenizer.decode(ids[0])
+
+
 RIGHT = {
     "CogModel": [ByParts, OnlyTheParts, RowByRow],
     "answer_loss": [_by_logarithms, _with_ignore_index, _text_by_text, _rolled],
     "training_step": [_step_with_autograd_grad, _step_that_clears_gradients_twice, _step_with_a_closure],
-    "generate_text": [_generate_in_while_loop, _generate_with_strings, _generate_like_source, _generate_in_buffer],
+    "generate_text": [
+        _generate_in_while_loop,
+        _generate_with_strings,
+        _generate_like_source,
+        _generate_in_buffer,
+        _generate_on_the_models_device,
+    ],
 }
 
 
@@ -257,6 +274,48 @@ def cogmodel(**parts):
 def test_what_the_layers_read_and_see_is_diagnosed(wrong, name):
     assert diagnose(find_exercise("CogModel"), cogmodel())
     assert diagnose(find_exercise("CogModel"), wrong).misconception == name
+
+
+def test_a_model_that_always_runs_layer_0_is_not_said_to_have_one_layer():
+    def forward(self, src):
+        n = src.shape[1]
+        mask = torch.ones(n, n, device=src.device).tril().bool()
+        x = self.pos_encoder(self.embed(src))
+        for _ in self.layers:
+            x = self.layers[0](x, mask)
+        return self.decoder(self.norm(x))
+
+    report = diagnose(find_exercise("CogModel"), type("CogModel", (ByParts,), {"forward": forward}))
+    assert report.misconception == "one-layer-for-all"
+    assert "never run" in report.message and "list" not in report.message
+
+
+def test_the_message_about_eval_mode_holds_for_a_step_that_begins_with_train():
+    def training_step(model, optimizer, batch):
+        model.train()
+        loss = _step_with_a_closure(model, optimizer, batch)
+        model.eval()
+        return loss
+
+    report = diagnose(find_exercise("training_step"), training_step)
+    assert report.misconception == "left-in-eval-mode"
+    assert "next step" not in report.message
+
+
+@pytest.mark.parametrize(
+    "convert", [Tensor.detach, lambda loss: loss.detach().numpy(), lambda loss: loss.detach()[None]]
+)
+def test_a_loss_that_is_no_float_is_not_said_to_keep_its_graph(convert):
+    def training_step(model, optimizer, batch):
+        optimizer.zero_grad()
+        loss = lesson.answer_loss(model(batch[0]), *batch)
+        loss.backward()
+        optimizer.step()
+        return convert(loss)
+
+    report = diagnose(find_exercise("training_step"), training_step)
+    assert report.misconception == "loss-as-a-tensor"
+    assert "may keep" in report.message
 
 
 def test_the_check_of_a_right_model_is_quick():

@@ -237,10 +237,13 @@ def _starts_somewhere(probe):
     observations = [probe.run(case(x, init=(6, 2, 7), fill=False, seed=seed), state=True) for seed in (1, 1, 2)]
     for name in observations[0].parameters or ():
         first, again, other = (observation.state[name] for observation in observations)
-        if not first.isfinite().all() or torch.equal(first, other) or not torch.equal(first, again):
+        if torch.equal(first, other):
+            return f"`{name}` starts with the same numbers for two different seeds. Fill it with small random numbers."
+        if not first.isfinite().all() or not torch.equal(first, again):
+            found = "different numbers after the same manual_seed" if first.isfinite().all() else "nan or inf"
             return (
-                f"`{name}` is not sampled when the object is created: it starts with whatever was in memory, or"
-                " always with the same numbers. Fill it with small random numbers."
+                f"`{name}` starts with {found}: does it hold what was in memory? Fill it with small random numbers from"
+                " torch's global generator."
             )
         if first.abs().mean() > 3:
             return (

@@ -261,8 +261,8 @@ exercise(
         ),
         "not-parameters": Wrong(
             lambda p, x: F.layer_norm(x, x.shape[-1:], eps=p.init_args["eps"]),
-            "Your w and b are not parameters of the module, so training would never change them. A tensor becomes a"
-            " parameter through nn.Parameter.",
+            "Your module has no parameters, so training would change nothing in it. w and b should be parameters; a"
+            " tensor becomes a parameter through nn.Parameter.",
             initial_parameters=lambda d_model, eps=1e-6: {},
         ),
     },
@@ -370,13 +370,14 @@ exercise(
         ),
         "mask-forgotten": Wrong(
             _transform_mask(lambda mask: None),
-            "You do not pass the mask on to attention, so every position sees all others, whatever the mask says.",
+            "The mask has no effect: every position sees all others, whatever the mask says. Pass the mask on to"
+            " attention.",
         ),
         "causal-without-a-mask": _causal_without_a_mask,
         "true-means-blocked": Wrong(
             _transform_mask(lambda mask: ~mask | torch.eye(len(mask), dtype=torch.bool)),
-            "You inverted the mask before you passed it on. True means 'may attend', both for this layer and for the"
-            " attention inside it.",
+            "Your mask is inverted, and each position also sees itself. True means 'may attend', both for this layer"
+            " and for the attention inside it, so pass the mask on unchanged.",
         ),
         "sees-what-is-hidden": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend_by_hand(p, src, invert_mask(mask))),
@@ -415,8 +416,8 @@ exercise(
             lambda p, src, mask=None: (
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
-            "Your norm1 is torch's own layer norm, which has different parameter names and a different eps. Use the"
-            " LayerNorm that you wrote.",
+            "Your norm1 has the parameters weight and bias and an eps of 1e-5, as torch's own layer norm does. Use the"
+            " LayerNorm that you wrote, which has other names and another eps.",
             initial_parameters=_parameters_of_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(
@@ -440,8 +441,8 @@ exercise(
         ),
         "eps-of-torch": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, src, mask), eps=1e-5),
-            "Your norm uses an eps of 1e-5, the default of torch's own layer norm. norm1 has a different eps: call"
-            " norm1 itself.",
+            "Your norm uses an eps of 1e-5, the default of torch's own layer norm. Call norm1, and make it a LayerNorm"
+            " with its default eps, which is 1e-6.",
         ),
         "attends-to-its-own-output": Wrong(
             lambda p, src, mask=None: src + _norm1(p, _attend(p, _attend(p, src, mask), mask)),

@@ -115,8 +115,8 @@ def _heads_start_apart(probe):
     if first is None or second is None or not torch.equal(first, second):
         return None
     return (
-        "All your heads start with the same weights, as copies of one head do. Make each head with a separate call, so"
-        " that each samples its own weights."
+        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Make each head with a"
+        " separate call, so that each samples its own weights."
     )
 
 
@@ -150,18 +150,18 @@ exercise(
         ),
         "one-head-repeated": Wrong(
             _run_heads.replace(which=lambda num_heads: [0] * num_heads),
-            "There is only one head, and it runs num_heads times: multiplying a list with one module repeats that"
-            " module. Each head needs its own weights.",
+            "There is only one head, and it runs num_heads times. Each head needs its own weights: make each head with"
+            " a separate call, because multiplying a list repeats the same module.",
             initial_parameters=fix_arguments(_wrapper, num_heads=1),
         ),
         "in-a-plain-list": Wrong(
             _HeadsInAList,
-            "Your heads are in a plain Python list, which torch does not search: their weights would not be trained,"
-            " moved or saved. torch has its own list for modules.",
+            "torch finds no parameters in your object, so the heads' weights would not be trained, moved or saved."
+            " torch does not search a plain Python list or tuple, and has its own list for modules.",
         ),
         "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
-            "You run head 0 every time and never run the other heads. Each head has its own weights and computes a"
-            " different attention pattern, so run every head once."
+            "Your result holds head 0 every time, and never the other heads. Each head has its own weights and computes"
+            " a different attention pattern, so run every head once."
         ),
         "interleaved": _run_heads.replace(join=lambda heads: torch.stack(heads, dim=-1).flatten(-2)).wrong(
             "You interleaved the heads' entries: entry 0 of every head, then entry 1. The entries of a head should"
@@ -172,7 +172,7 @@ exercise(
             " head 0."
         ),
         "no-dropout": _run_heads.replace(head=_head_without_dropout).wrong(
-            "Nothing is dropped in training, because the heads do not get the argument dropout. Pass dropout on to each"
+            "Nothing is dropped in training: do the heads get the argument dropout? Pass dropout on to each"
             " CausalAttention."
         ),
         "dropout-and-bias-swapped": Wrong(
@@ -200,7 +200,7 @@ exercise(
             initial_parameters=_narrow_heads,
         ),
         "sees-the-future": _run_heads.replace(head=_head_with(**ATTENTION_MISTAKES["sees-the-future"].steps)).wrong(
-            "Your heads see the future. Use CausalAttention for each head, because it hides the future."
+            "Your heads see the future. Each head should be a CausalAttention, which hides the future."
         ),
         **ignored_qkv_bias_misconceptions(_run_heads, _wrapper),
     },
@@ -520,8 +520,8 @@ exercise(
             " side, with head 0's entries first."
         ),
         "mask-not-cut": _multi_head.replace(transform_scores=_uncut).wrong(
-            "You use the mask at its full size, so it does not fit a text that is shorter than context_length. A text"
-            " of n positions needs only the first n rows and columns of the mask."
+            "Your forward raises an error for a text that is shorter than context_length: do you use the mask at its"
+            " full size? A text of n positions needs only the first n rows and columns of the mask."
         ),
         "root-of-d_out": _multi_head.replace(**_ROOT_OF_D_OUT).wrong(
             "You divided by the square root of d_out. A head's dot product is a sum over d_out / num_heads entries, so"
@@ -737,8 +737,8 @@ exercise(
             " heads.",
         ),
         "biases-swapped": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_K, b_Q))).wrong(
-            "You swapped the biases: b_Q was added to the keys and b_K to the queries. get_split_l0_heads returns them"
-            " in the order W_Q, W_K, b_Q, b_K."
+            "You added b_K to the queries. Did you swap the biases? get_split_l0_heads returns them in the order W_Q,"
+            " W_K, b_Q, b_K."
         ),
         "one-head-late": Wrong(
             lambda prompt, n_heads: torch.stack([_pattern(prompt, head + 1) for head in range(n_heads)]),
@@ -926,6 +926,21 @@ def _means(probe):
     return None
 
 
+def _names_one_of_two(probe):
+    """Check a pattern with two equal means above the threshold: the page accepts both names."""
+    pattern = _uniform_pattern(6)
+    for row in range(2, 6):
+        pattern[row, : row + 1] = 0.1 / (row - 1)
+        pattern[row, [0, row - 1]] = 0.45
+    observation = probe.run(case(pattern))
+    if observation.failure or observation.value in ("previous", "first"):
+        return None
+    return (
+        "In a pattern whose mean weights on the previous and on the first position are both 0.45, above the threshold,"
+        f" you return {observation.value!r}. Return the name of one of the two positions."
+    )
+
+
 exercise(
     "head_kind",
     oracle=_head_kind,
@@ -941,6 +956,9 @@ exercise(
             for most, also, seq in (("current", "previous", 7), ("first", "current", 8), ("previous", "first", 9))
         ),
         case(_times_uniform("first", 12, 1.35), note="with a mean a little below the threshold"),
+        # A threshold that depends on the length of the pattern accepts only one of the next two means.
+        case(_times_uniform("previous", 12, 1.2), note="with a mean below the threshold"),
+        case(_times_uniform("current", 4, 1.3), note="with a mean below the threshold"),
         case(_times_uniform("current", 6, 1.45), note="with a mean a little above the threshold"),
         case(_sample_other_pattern(8, rand), note="that attends to other positions"),
         case(_sample_pattern("first", 10, 0.25, rand), note="with only a weak preference"),
@@ -955,7 +973,7 @@ exercise(
         case(_one_row_looks(7, "first", 8, 0.5), note="in which only the last row is not uniform"),
     ],
     differentiable=False,
-    properties=[_means],
+    properties=[_means, _names_one_of_two],
     misconceptions={
         "row-1-counted": _classify.replace(rows=lambda seq: torch.arange(1, seq)).wrong(
             "You include row 1, where the previous position is also the first position, so one weight counts for two"
@@ -1000,8 +1018,9 @@ exercise(
             " head. A uniform head's mean weight is the mean of 1 / (i + 1) over the rows i from 2 on."
         ),
         "never-other": _classify.replace(bar=0.0).wrong(
-            "You give every pattern one of the three names, even a uniform pattern. Name a head after the position with"
-            " the largest mean weight only if this mean is at least 1.4 times the mean weight of a uniform head."
+            "You gave each pattern of this check one of the three names, even the uniform patterns. Name a head after"
+            " the position with the largest mean weight only if this mean is at least 1.4 times the mean weight of a"
+            " uniform head."
         ),
         "bar-of-one": _classify.replace(bar=1.0).wrong(
             "You accept a mean that is only a little larger than the mean weight of a uniform head, which often happens"

@@ -349,8 +349,9 @@ exercise(
         ),
         "first-axis": Wrong(
             _CutByFirstAxis,
-            "You slice the table by the first axis of x, which is the axis of the texts in a batch, and then the shapes"
-            " do not fit. Take one row for each position; the positions are on the second-to-last axis of x.",
+            "Your forward raises an error for a batch of several texts: do you slice the table by the first axis of x,"
+            " which is the axis of the texts? Take one row for each position; the positions are on the second-to-last"
+            " axis of x.",
         ),
         "not-cut": Wrong(
             _UncutTable,

@@ -126,7 +126,7 @@ exercise(
     properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
     misconceptions={
         "no-mask": _wrong.sees_the_future(
-            "The layers get no mask, so every position sees the whole text. In training, the model would read the next"
+            "The layers hide nothing: every position sees the whole text. In training, the model would read the next"
             " letter instead of predicting it; when it generates a text, there is no next letter to read."
         ),
         "mirror-image": _wrong.mirror_image(
@@ -146,8 +146,8 @@ exercise(
             " nothing is nan. The diagonal should be True."
         ),
         "stream-added-twice": _model.replace(layer=lambda p, name, x, mask: x + _layer(p, name, x, mask)).wrong(
-            "You add each layer's input to its output. A SelfAttentionLayer already adds src itself: pass its result"
-            " on to the next layer unchanged."
+            "The input of each layer is added to the stream twice. A SelfAttentionLayer already adds src itself: pass"
+            " its result on to the next layer unchanged."
         ),
         "no-positions": _model.replace(place=lambda x: x).wrong(
             "You never add the positions. Without them, the first layer cannot tell the order of the letters before a"
@@ -174,7 +174,8 @@ exercise(
             "You add the positions again before every layer. Add them once: the stream keeps what was added to it.",
         ),
         "one-layer-for-all": _model.replace(which=lambda p: [0] * len(_layers(p))).wrong(
-            "The same layer runs every time. Multiplying a list repeats the same object: create each layer separately."
+            "Layer 0 runs every time, and the other layers never run. Run all num_layers layers, each on the result of"
+            " the layer before it."
         ),
         "only-the-first-layer": _model.replace(which=lambda p: [0]).wrong(
             "Only the first layer runs. Run all num_layers layers, each on the result of the layer before it."
@@ -193,7 +194,7 @@ exercise(
         ),
         "always-two-layers": Wrong(
             _model,
-            "You create two layers whatever num_layers is. Create num_layers of them.",
+            "You create two layers even if num_layers is 1. Create num_layers of them.",
             initial_parameters=fix_arguments(_model_parameters, num_layers=2),
         ),
         "embedding-enlarged": _model.replace(place=lambda x: _add_positions(x * x.shape[-1] ** 0.5)).wrong(
@@ -231,8 +232,8 @@ exercise(
             " token of the vocabulary."
         ),
         "last-position-only": _model.replace(out=lambda x, p: _logits(x, p)[:, -1]).wrong(
-            "You return only the last position. Training predicts the next token at every position, so return all of"
-            " them."
+            "You return the logits of only the last position. Training predicts the next token at every position, so"
+            " return all of them."
         ),
     },
     hints=Hints(
@@ -555,8 +556,8 @@ exercise(
             " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far."
         ),
         "no-step": _training_step.replace(steps=0).wrong(
-            "The gradients exist, but the parameters have not moved, because nothing used the gradients. The"
-            " optimizer's step should use them."
+            "The gradients exist, but the parameters have not moved, and the optimizer took no step. The optimizer's"
+            " step should use the gradients."
         ),
         "step-before-backward": _step_before_backward,
         "no-gradients": _training_step.replace(move=_step_without_gradients).wrong(
@@ -572,12 +573,12 @@ exercise(
             " batch do not exist until backward has run."
         ),
         "loss-as-a-tensor": _training_step.replace(returns=lambda loss, recompute: loss).wrong(
-            "The step is right, but you return the loss as a tensor. A list of a thousand such tensors keeps a"
-            " thousand computation graphs in memory; a float is only a number."
+            "The step is right, but the loss that you return is not a float. A float is only a number, but a tensor may"
+            " keep its computation graph in memory."
         ),
         "loss-after-the-step": _training_step.replace(returns=lambda loss, recompute: recompute().item()).wrong(
-            "You compute the loss again after the step. Return the loss from before the step: you already have it,"
-            " and a second forward pass costs time."
+            "You return the loss of the model after the step. Return the loss from before the step, for which you"
+            " need no second forward pass."
         ),
         "everything-asked": _training_step.replace(loss=_WRONG_LOSSES["everything-asked"]).wrong(
             "Your loss covers all next tokens, including the random letters of the question. answer_loss should cover"
@@ -603,13 +604,13 @@ exercise(
             " call backward on, so call backward on the loss itself."
         ),
         "eval-mode": _training_step.replace(mode=False).wrong(
-            "You put the model into eval mode, which is meant for evaluation, because it switches off layers such as"
-            " dropout. A training step should run in training mode."
+            "The step ran in eval mode, which is meant for evaluation, because it switches off layers such as dropout."
+            " A training step should run in training mode."
         ),
         "left-in-eval-mode": Wrong(
             _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
-            "The step is right, but you leave the model in eval mode, so the next step would run in it. A training"
-            " step should leave the model in training mode.",
+            "The step is right, but the model is in eval mode after it. The model is in training mode when your"
+            " function is called, and must stay in it.",
         ),
         "two-steps": _training_step.replace(steps=2).wrong(
             "The optimizer took two steps with the same gradients. After one step, the gradients are out of date and"
@@ -622,7 +623,7 @@ exercise(
         ),
         "clipped": _training_step.replace(change=_clipped).wrong(
             "You clipped the gradients to a norm of at most 1 before the step. Clipping is a remedy for very large"
-            " gradients, which this model does not need; use the gradients unchanged."
+            " gradients; this step should use the gradients unchanged."
         ),
     },
     hints=Hints(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,9 @@ class FakeTextModel(nn.Module):
         self, table: Tensor, stop_length: int | None = None, forced_characters: dict[int, str] | None = None
     ) -> None:
         super().__init__()
-        self.table, self.stop_length, self.n_calls = table, stop_length, 0
+        # A parameter, because an answer may look up the model's device in `model.parameters()`.
+        self.table = nn.Parameter(table, requires_grad=False)
+        self.stop_length, self.n_calls = stop_length, 0
         self.forced_characters = forced_characters or {}
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq 11"]:
@@ -151,8 +154,10 @@ def view_training_step(result: object, model: FakeTrainableModel, optimizer: Fak
     if result is None:
         return None
     loss = result
-    if isinstance(result, (int, float)) or (isinstance(result, Tensor) and result.numel() == 1):
-        loss = torch.tensor(float(result), dtype=torch.float64)
+    if hasattr(result, "__float__"):
+        # Several numbers cannot be converted; the check then compares their shape.
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            loss = torch.tensor(float(result), dtype=torch.float64)
     table, grad = model.table.detach().clone(), model.table.grad
     moved = 1 if not torch.equal(table, model.start) else 0 if grad is not None and grad.any() else -1
     facts = isinstance(result, float), model.training, moved, optimizer.steps
