@@ -1,4 +1,4 @@
-"""Execute every lesson with its answers. The slow scale estimates the time on a slow machine.
+"""Execute every lesson with its answers. The rows about a slow machine are estimates.
 
 The unit is CPU time, user and system, of this process and of the kernel. On a busy machine, wall time has been four
 times as long. Everything runs on one thread, as in the test suite, so on an idle machine wall time is only slightly
@@ -81,8 +81,8 @@ def rows() -> list[Row]:
     return [
         Row(what, [sum(cpu)], "s", headline=True),
         Row("executing one lesson", cpu, "s", names=names),
-        Row(f"{what}, slow scale", [sum(slow)], "s", bar=f"{ALL} s"),
-        Row("executing one lesson, slow scale", slow, "s", names=names, bar=f"{A_LESSON} s"),
+        Row(f"{what}, on a slow machine", [sum(slow)], "s", bar=f"{ALL} s"),
+        Row("executing one lesson, on a slow machine", slow, "s", names=names, bar=f"{A_LESSON} s"),
     ]
 
 

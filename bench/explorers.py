@@ -1,5 +1,7 @@
-"""Move a control of each explorer 200 times. The result is the time of the page's main thread for one move. For
-comparison, the kernel draws the same picture.
+"""Move one control in each explorer 200 times. The result is the time that the page needs for one move. For comparison,
+the kernel draws the same picture.
+
+The time is that of the page's main thread.
 
 Predictions, quizzes and `explore.my_sentence` are not measured, because they do not redraw. The training display has no
 static figure, so it is not compared.

@@ -1,6 +1,6 @@
-"""Compute the attention of one head in layer 0 from slices of the file. A machine without the real GPT-2 uses random
-weights of the same shapes. "Reading" starts after the libraries and the tokenizer are loaded. "First answer" starts
-after `import torch`. Memory is measured at its peak.
+"""Compute the attention of one head in layer 0 from slices of the weights file. A machine without the real GPT-2 uses
+random weights of the same shapes. "Reading" starts after the libraries and the tokenizer are loaded. "First answer"
+starts after `import torch`. Memory is measured at its peak.
 
 Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
 they are used.

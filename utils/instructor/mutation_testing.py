@@ -287,7 +287,7 @@ def explained_percent_of_ran(row: Sequence[int]) -> int:
 def format_table(rows: Mapping[str, Sequence[int]]) -> str:
     """Return the table as Markdown: the rows of the exercises, and a row for the totals."""
     names = [*(f"`{name}`" for name in rows), "all"]
-    lines = [f"| exercise | {' | '.join(COLUMNS)} | told why |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
+    lines = [f"| exercise | {' | '.join(COLUMNS)} | specific message |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
     for name, row in zip(names, [*rows.values(), _sum_rows(rows)]):
         lines.append(f"| {name} | {' | '.join(map(str, row))} | {explained_percent(row)} % |")
     return "\n".join(lines)
