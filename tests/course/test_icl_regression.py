@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from solutions import icl_regression as lesson
-from utils import show
+from utils import lessons, show
 from utils.checks import icl_regression as checks
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case, find_exercise
@@ -510,6 +510,23 @@ def test_sixth_finding_two_steps_by_hand_and_by_training():
     shrinks = sum(w * o[:5, :5] for w, o in zip(qk[0].diagonal(dim1=1, dim2=2)[:, :5].mean(1), ov[0]))
     assert torch.allclose(shrinks, shrinks.diagonal().mean() * torch.eye(5), atol=0.02)
     assert -0.5 < shrinks.diagonal().mean() < -0.3
+
+
+def test_the_cell_with_two_steps_works_with_every_estimator_that_passes(capsys):
+    """An estimator may use the question's last entry, because this entry is 0."""
+
+    def kernel_estimator(z_q, z, w, mu):
+        return sum(m * torch.softmax(a * z_q @ z.mT, dim=-1) @ z[..., -1:] for a, m in zip(w, mu))
+
+    cells = [c.source for c in lessons.read_lesson(lessons.find_lesson("icl_regression")).cells]
+    (cell,) = [source for source in cells if source.startswith("def pair(z_q, z, rate")]
+    z_q, z, y_q = lesson.sample_regression(500, 40, 5, 0.01, torch.Generator().manual_seed(7))
+    names = {"torch": torch, "icl_regression": regression, "z_q": z_q, "z": z, "y_q": y_q}
+    printed = []
+    for estimator in (kernel_estimator, lesson.kernel_estimator):
+        exec(cell, names | {"kernel_estimator": estimator})
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] and printed[0].count("error") == 3
 
 
 def test_further_numbers_of_the_prose():

@@ -229,6 +229,31 @@ def test_the_vector_that_was_exchanged_is_named(snapshot):
         assert report.message == snapshot(name=answer.__name__)
 
 
+def test_no_entries_are_named_if_an_answer_that_changes_weights_is_right_in_some_cases():
+    def without_head(model, tokens, layer, head):
+        width = model.config.d_model // model.config.n_heads
+        out = model.blocks[min(layer, 9)].attn.out_proj
+        weight = out.weight.data
+        out.weight.data = weight.clone()
+        out.weight.data[:, head * width : (head + 1) * width] = 0
+        logits = model(tokens)
+        out.weight.data = weight
+        return logits
+
+    report = diagnose(find_exercise("without_head"), without_head)
+    assert report.reason == "difference" and "entries" not in report.message
+
+
+def test_a_model_with_fewer_blocks_after_the_call_is_named(snapshot):
+    def logit_lens(model, tokens):
+        rows = lesson.logit_lens(model, tokens)
+        del model.blocks[-1]
+        return rows
+
+    report = diagnose(find_exercise("logit_lens"), logit_lens)
+    assert report.property == "as_it_was" and report.message == snapshot
+
+
 def test_the_entries_that_are_zero_are_named(snapshot):
     def without_head(model, tokens, layer, head):
         width = model.config.d_model // model.config.n_heads
