@@ -173,6 +173,14 @@ def test_messages_hold_for_answers_that_got_there_in_another_way():
     assert report.misconception == "eps-of-torch" and "has a different eps" not in report.message
 
 
+def test_dropout_in_a_layer_does_not_pass():
+    class Dropping(LayerOfParts):
+        def forward(self, src, mask=None):
+            return src + F.dropout(self.norm1(self.self_attn(src, mask)), 0.1, self.training)
+
+    assert report_on("SelfAttentionLayer", Dropping).property == "draws_nothing"
+
+
 def test_a_norm_may_change_x_in_place():
     x = X.clone()
     x -= x.mean()

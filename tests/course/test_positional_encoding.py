@@ -166,6 +166,15 @@ class MadeOnTheCPU(PEOnTheFly):
         return x + _pe_by_slices(torch.arange(x.shape[-2]).float(), self.d_model)
 
 
+def test_a_table_of_rounded_positions_does_not_pass():
+    class PositionalEncoding(PEAdded):
+        def __init__(self, d_model, max_len=5000):
+            super().__init__(d_model, max_len)
+            self.pe = _pe_by_slices(torch.arange(max_len).half().float(), d_model)
+
+    assert diagnose(find_exercise("PositionalEncoding"), PositionalEncoding).property == "has_far_rows"
+
+
 def test_an_error_for_a_batch_is_not_said_to_come_from_the_first_axis():
     class PositionalEncoding(PEAdded):
         def forward(self, x):

@@ -13,7 +13,7 @@ from utils.checks._attention import (
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
-from utils.feedback.properties import batch_independent, remembers_nothing, slopes_agree
+from utils.feedback.properties import batch_independent, draws_nothing, remembers_nothing, slopes_agree
 
 _X = torch.tensor([2.0, 4.0, 6.0, 8.0])
 
@@ -224,7 +224,8 @@ exercise(
             " the result has no kink where the variance equals eps."
         ),
         "eps-forgotten": _norm.replace(change_eps=lambda eps: 0.0).wrong(
-            "You do not use eps. A vector of equal numbers has variance 0, and 0 / 0 is nan."
+            "eps has no effect on your result. Add eps to the variance: a vector of equal numbers has variance 0, and"
+            " 0 / 0 is nan."
         ),
         "eps-fixed": _norm.replace(change_eps=lambda eps: 1e-6).wrong(
             "Your eps is 1e-6, whatever is passed. Store the argument and use it."
@@ -331,6 +332,12 @@ def _causal_without_a_mask(p, src, mask=None):
     return src + _norm1(p, _attend(p, src, causal_mask(src.shape[-2]) if mask is None else mask))
 
 
+_NO_DROPOUT = draws_nothing(
+    "forward samples random numbers: does it apply dropout? This layer should only attend, normalise and add, in"
+    " training mode too."
+)
+
+
 exercise(
     "SelfAttentionLayer",
     initial_parameters=_layer_parameters,
@@ -342,11 +349,12 @@ exercise(
         case(rand(4, 8), causal_mask(4), init=(8,), seed=4),
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
+        case(rand(2, 4, 4), init=(4,), seed=7, train=True, note="in training"),
         # The attention result is close to the biases of v_layer. With this seed, they differ by 0.03, so eps matters.
         case(rand(3, 2) * 1e-3, init=(2,), seed=3372, note="in which attention returns two numbers that hardly differ"),
     ],
     returns=Float("... seq embed_dim"),
-    properties=[batch_independent(), remembers_nothing, slopes_agree],
+    properties=[_NO_DROPOUT, batch_independent(), remembers_nothing, slopes_agree],
     misconceptions={
         "post-norm": Wrong(
             lambda p, src, mask=None: _norm1(p, src + _attend(p, src, mask)),

@@ -314,6 +314,19 @@ def _keeps_its_table(probe):
     )
 
 
+def _has_far_rows(probe):
+    """Check row 4999 of the table, which float16 cannot distinguish from its neighbours."""
+    observation = probe.run(case(torch.zeros(5000, 2), init=(2,), fill=False))
+    expected = torch.tensor([math.sin(4999), math.cos(4999)])
+    if observation.failure is None and not torch.allclose(observation.value[-1].detach(), expected, atol=0.01):
+        yours = [round(v, 3) + 0.0 for v in observation.value[-1].tolist()]
+        return (
+            f"At position 4999, you added {_pair_text(yours)} to the first two entries of x, expected"
+            f" {_pair_text(expected.tolist())}; early positions are right. Do you keep positions or angles in float16?"
+        )
+    return None
+
+
 exercise(
     "PositionalEncoding",
     initial_parameters=_no_parameters,
@@ -339,6 +352,7 @@ exercise(
         refuses((2,), (5001, 2), "the text is longer than 5000, the default of max_len"),
         refuses((5, 9), (2, 3, 5), "entries come in pairs and d_model is odd"),
         _adds_its_rows,
+        _has_far_rows,
     ],
     misconceptions={
         "batch-axis-of-three": Wrong(
