@@ -80,10 +80,23 @@ def test_a_length_of_the_wrong_axis_is_asked_about(summed, snapshot):
     assert shaped.reason == "shape" and shaped.message == snapshot(name="shape[0] in a wrong shape")
 
 
+def test_a_longer_axis_is_evidence_if_only_one_case_fails(declare_exercise):
+    """A batch of one text runs, because a size of 1 fits every other size."""
+    summed = declare_exercise(
+        "summed",
+        oracle=lambda x, y: x + y,
+        cases=lambda rand: [case(rand(1, 4, 3), rand(3)), case(rand(5, 6, 3), rand(3))],
+    )
+    hint = "`len(x)` is the size of axis 0 of `x` (5 here): should it be the size of axis 1 (6 here)?"
+    assert hint in diagnose(summed, lambda x, y: x + torch.ones(len(x), 1) + y).message
+    same_by_chance = diagnose(summed, lambda x, y: x + torch.ones(5, 1) * len(x) + y)
+    assert "the size of axis" not in same_by_chance.message
+
+
 def test_one_case_is_no_evidence_for_a_wrong_axis(declare_exercise):
     for shapes in ([(2, 4, 3)], [(2, 4, 3), (2, 6, 3)], [(2, 4, 2), (5, 6, 5)]):
         summed = declare_exercise("summed", cases=lambda rand, shapes=shapes: [case(rand(*s)) for s in shapes])
-        for answer in (lambda x: x + torch.ones(len(x), 1), lambda x: x + torch.ones(7 * len(x), 1)):
+        for answer in (lambda x: x + torch.ones(2, 1) * len(x), lambda x: x + torch.ones(7 * len(x), 1)):
             assert "the size of axis" not in diagnose(summed, answer).message.partition("Error: ")[2]
 
 

@@ -95,8 +95,9 @@ def _symmetric(pairs: Pairs) -> str:
         return ""
     if any(p.is_equal(p.expected, p.expected.mT) for p in pairs):
         return ""  # then the sum is only a multiple of the expected table
-    if any(all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs) for share in (0.5, 1.0)):
-        return "It is the sum or the mean of the expected table and its transpose, so it is symmetric."
+    for share, name in ((0.5, "mean"), (1.0, "sum")):
+        if all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs):
+            return f"It is the {name} of the expected table and its transpose, so it is symmetric."
     return ""
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from utils.feedback.failing_line import parse_source
-from utils.feedback.observe import collect_tensors
+from utils.feedback.observe import Failure, collect_tensors
 from utils.feedback.phrases import inputs_text
 from utils.feedback.probe import Probe, Trial
 
@@ -90,10 +92,11 @@ def _sizes(probe: Probe, trial: Trial) -> set[int]:
 
 
 def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
-    """Ask about a size such as `len(x)` if it explains the wrong size in every failing case, at least two.
+    """Ask about a size such as `len(x)` if it explains the wrong size in every failing case.
 
     In each of these cases, the wrong size must equal the size of this axis, and the expected size must equal the size
-    of another axis of the same argument.
+    of another axis of the same argument. If all cases have the same wrong size, the wrong size must also change with
+    the size of the axis.
 
     Returns a sentence with a space before it and the sizes of the reported trial, or "".
     """
@@ -105,7 +108,7 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
         if None in others or len(set(others)) > 1:
             continue
         wrong_sizes = {probe.bind_arguments(trial.case)[name].shape[axis] for trial, _ in mismatches}
-        if len(wrong_sizes) > 1:
+        if len(wrong_sizes) > 1 or _follows_axis(probe, reported, name, axis):
             shape, other = probe.bind_arguments(reported.case)[name].shape, others[0] or 0
             return (
                 f" `{text}` is the size of axis {axis} of `{name}` ({shape[axis]} here): should it be the size of axis"
@@ -114,20 +117,37 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
     return ""
 
 
-def _mismatch(probe: Probe, trial: Trial) -> tuple[int, int] | None:
+def _mismatch(probe: Probe, trial: Trial) -> set[int] | None:
     """Return two sizes that should be equal: those in torch's error, or the only size in which a shape is wrong."""
-    failure = trial.yours.failure
-    if failure:
-        match = re.search(
-            r"size of (?:the )?tensor (?:a )?\((\d+)\) must match the (?:existing )?size.*?\((\d+)\)", failure.text
-        )
-        return (int(match[1]), int(match[2])) if match and not trial.expected.failure else None
+    if trial.yours.failure:
+        return None if trial.expected.failure else _sizes_in_error(trial.yours.failure)
     for part in probe.result_parts(trial):
         yours, expected = part.yours.shape, part.expected.shape
         pairs = {(a, b) for a, b in zip(yours, expected) if a != b}
         if len(yours) == len(expected) and len(pairs) == 1:
-            return pairs.pop()
+            return set(*pairs)
     return None
+
+
+def _sizes_in_error(failure: Failure | None) -> set[int] | None:
+    pattern = r"size of (?:the )?tensor (?:a )?\((\d+)\) must match the (?:existing )?size.*?\((\d+)\)"
+    match = failure and re.search(pattern, failure.text)
+    return {int(match[1]), int(match[2])} if match else None
+
+
+def _follows_axis(probe: Probe, trial: Trial, name: str, axis: int) -> bool:
+    """Run a failing trial again with a longer axis, and tell whether the wrong size in the error grows with it."""
+    value = probe.bind_arguments(trial.case)[name]
+    size, before = value.shape[axis], _sizes_in_error(trial.yours.failure)
+    if not size or not before:
+        return False
+    new_size = size + 1 if size + 1 not in before else size + 2  # with equal sizes, there would be no error
+    longer = torch.cat([value] * 3, axis).narrow(axis, 0, new_size)
+    args = tuple(longer if arg is value else arg for arg in trial.case.args)
+    if all(arg is not longer for arg in args):
+        return False
+    after = _sizes_in_error(probe.run(replace(trial.case, args=args)).failure)
+    return after == before - {size} | {new_size}
 
 
 def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
@@ -139,15 +159,14 @@ def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
             yield match[0], match[1] or match[2], int(match[3] or match[4] or 0)
 
 
-def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: tuple[int, int]) -> int | None:
+def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]) -> int | None:
     """Return the axis of an argument whose size is expected instead of the size of `axis`; None if it is not unique."""
     value = probe.bind_arguments(trial.case).get(name)
     if not isinstance(value, Tensor) or axis >= value.dim():
         return None
     shape = list(value.shape)
-    wrong = shape[axis]
-    right = pair[1] if pair[0] == wrong else pair[0]
-    if wrong not in pair or shape.count(wrong) > 1 or shape.count(right) != 1:
+    rest = pair - {shape[axis]}
+    if len(rest) != 1 or shape.count(shape[axis]) > 1 or shape.count(right := min(rest)) != 1:
         return None
     return shape.index(right)
 

@@ -53,7 +53,8 @@ def places(pairs: Pairs) -> str:
             not (w & ~r).any() and w[r].double().mean() > 0.5 for w, r in zip(wrong, inside)
         ):
             zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
-            return f"Only {name} {'is 0 where it should not be' if zero else 'differs'}; all else is right."
+            empty = "False" if pairs[0].is_bool else "0"
+            return f"Only {name} {f'is {empty} where it should not be' if zero else 'differs'}; all else is right."
     return ""
 
 
