@@ -232,7 +232,7 @@ def test_the_vector_that_was_exchanged_is_named(snapshot):
 def test_no_entries_are_named_if_an_answer_that_changes_weights_is_right_in_some_cases():
     def without_head(model, tokens, layer, head):
         width = model.config.d_model // model.config.n_heads
-        out = model.blocks[min(layer, 9)].attn.out_proj
+        out, head = model.blocks[layer].attn.out_proj, min(head, 9)
         weight = out.weight.data
         out.weight.data = weight.clone()
         out.weight.data[:, head * width : (head + 1) * width] = 0

@@ -468,8 +468,6 @@ def _near(a: Tensor, b: Tensor) -> bool:
 _SMALL = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=3, eps=1e-2)
 _LONG = GPTConfig(vocab_size=9, n_positions=1030, d_model=4, n_layers=1, n_heads=2, eps=1e-2)
 _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_heads=2, eps=1e-5)
-# These numbers have two digits, and are larger than those of the real GPT-2.
-_MANY = GPTConfig(vocab_size=9, n_positions=5, d_model=26, n_layers=13, n_heads=13, eps=1e-3)
 
 exercise(
     "Block",
@@ -577,7 +575,6 @@ exercise(
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
-        case(rand.integers(2, 3, high=9), init=(_MANY,), seed=2, train=True, note="with 13 blocks and 13 heads"),
     ],
     returns=Float("batch seq vocab"),
     atol=2e-6,
@@ -1060,7 +1057,8 @@ _ENDS_AT_THE_LAST = (
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
-_MANY_WRITING = replace(_DEEPER, d_model=26, n_layers=13, n_heads=13)
+# The numbers of some blocks and heads of this model have two digits.
+_MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
 
 
 @functools.lru_cache  # safe to share, because each run gets a copy
@@ -1110,7 +1108,7 @@ exercise(
         case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
         case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
         case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
-        case(_writer(_MANY_WRITING, 16), rand.integers(3, 4, high=29), 2, note="with 13 blocks and 13 heads"),
+        case(_writer(_MANY_WRITING, 13), rand.integers(3, 4, high=29), 2, note="with 11 blocks and 11 heads"),
         case(
             _planner(),
             rand.integers(3, 2, high=50257),
