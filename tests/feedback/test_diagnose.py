@@ -175,6 +175,11 @@ def test_a_transposed_result(declare_exercise):
     assert diagnose(square, lambda x: (x * 2).T).relation == "transpose"
 
 
+def test_the_wrong_number_of_a_tuple_is_named(declare_exercise):
+    both = declare_exercise("both", oracle=lambda x: (0.25, x), cases=[case(torch.ones(2, 2))])
+    assert failure_message(both, lambda x: (0.5, x)).endswith(": part 0 is 0.5, expected 0.25.")
+
+
 def test_dicts(declare_exercise, snapshot):
     count = declare_exercise("count", oracle=lambda ids: {(1, 2): 2, (2, 1): 1}, cases=[case([1, 2, 1, 2])])
     assert failure_message(count, lambda ids: {(1, 2): 3, (2, 1): 1}) == snapshot(name="a wrong value")

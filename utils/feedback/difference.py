@@ -63,6 +63,11 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(expected, dict):
         return call + _dict_difference(yours, expected, exercise.atol)
+    if isinstance(expected, tuple) and isinstance(yours, (tuple, list)) and len(yours) == len(expected):
+        for i, (item, expected_item) in enumerate(zip(yours, expected)):
+            if not values_equal(item, expected_item, exercise.atol, "any"):
+                name = phrases.part_text(probe.spec(i), i)
+                return f"{call}{name} is {phrases.value_text(item)}, expected {phrases.value_text(expected_item)}."
     return f"{call}yours is {phrases.value_text(yours)}, expected {phrases.value_text(expected)}."
 
 
