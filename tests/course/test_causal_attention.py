@@ -109,6 +109,15 @@ class CausalOfTheOtherCorner(CausalOfTheSeed):
         return self.dropout(torch.where(hidden, -torch.inf, scores).softmax(dim=2)).matmul(self.W_value(x))
 
 
+def renormalised_up_to_three_axes(weights, mask):
+    """Handle one table, or a batch of tables, as the page says."""
+    if weights.dim() == 2:
+        kept = torch.where(mask, weights, 0.0)
+        return kept / kept.sum(1, keepdim=True)
+    kept = torch.where(mask[None], weights, 0.0)
+    return kept / torch.bmm(kept, torch.ones(len(kept), kept.shape[2], 1))
+
+
 RIGHT = {
     "get_mask": [
         lambda size: torch.triu(torch.ones(size, size, dtype=torch.bool)).T,
@@ -120,6 +129,7 @@ RIGHT = {
         lambda weights, mask: weights.masked_fill(~mask, 0) / weights.masked_fill(~mask, 0).sum(-1, keepdim=True),
         lambda weights, mask: torch.einsum("...qk,...q->...qk", weights * mask, 1 / (weights * mask).sum(-1)),
         renormalised_by_rows,
+        renormalised_up_to_three_axes,
     ],
     "causal_attn_weights": [
         causal_by_addition,
@@ -138,6 +148,64 @@ RIGHT = {
     ],
     "CausalAttention": [CausalOfTheSeed, CausalByTorch, CausalByEinsum, CausalOfTheOtherCorner],
 }
+
+
+# --- messages that hold for one division and for two --------------------------------------------------------
+
+
+def test_messages_about_the_order_of_mask_and_softmax_hold_without_a_second_division(snapshot):
+    """An answer may call softmax and divide again, or take exp itself and divide once."""
+
+    def exp_of(scores, d_k):
+        scaled = scores / d_k**0.5
+        return (scaled - scaled.amax(-1, keepdim=True)).exp(), lesson.get_mask(scores.shape[-1])
+
+    def two_divisions(scores, d_k):
+        kept = torch.softmax(scores / d_k**0.5, -1) * lesson.get_mask(scores.shape[-1])
+        return kept / kept.sum(-1, keepdim=True)
+
+    def one_division(scores, d_k):
+        powers, mask = exp_of(scores, d_k)
+        return powers * mask / (powers * mask).sum(-1, keepdim=True)
+
+    def after_softmax(scores, d_k):
+        return torch.softmax(scores / d_k**0.5, -1) * lesson.get_mask(scores.shape[-1])
+
+    def after_one_division(scores, d_k):
+        powers, mask = exp_of(scores, d_k)
+        return powers * mask / powers.sum(-1, keepdim=True)
+
+    for misconception, answers in (
+        ("shared-out-before-hiding", (two_divisions, one_division)),
+        ("mask-after-softmax", (after_softmax, after_one_division)),
+    ):
+        reports = [diagnose(find_exercise("causal_attn_weights"), answer) for answer in answers]
+        assert {report.misconception for report in reports} == {misconception}
+        assert reports[0].message == snapshot
+
+
+def test_messages_about_a_softmax_of_weights_hold_without_a_call_of_softmax(snapshot):
+    def filled(weights, mask):
+        return weights.masked_fill(~mask, -torch.inf).softmax(-1)
+
+    def divided(weights, mask):
+        powers = weights.exp() * mask
+        return powers / powers.sum(-1, keepdim=True)
+
+    def filled_with_zeros(weights, mask):
+        return (weights * mask).softmax(-1)
+
+    def divided_with_zeros(weights, mask):
+        powers = (weights * mask).exp()
+        return powers / powers.sum(-1, keepdim=True)
+
+    for misconception, answers in (
+        ("weights-taken-for-scores", (filled, divided)),
+        ("softmax-again", (filled_with_zeros, divided_with_zeros)),
+    ):
+        reports = [diagnose(find_exercise("masked_then_renormalised"), answer) for answer in answers]
+        assert {report.misconception for report in reports} == {misconception}
+        assert reports[0].message == snapshot
 
 
 # --- reports about a layer ----------------------------------------------------------------------------

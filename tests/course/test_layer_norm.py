@@ -144,14 +144,14 @@ def test_a_wrong_eps_is_named_and_not_reported_as_a_wrong_gradient(seed, monkeyp
 
 
 def test_mistakes_that_ordinary_results_hide_are_found():
-    assert report_on("LayerNorm", NormOfConstants).property == "slopes_agree"
+    assert report_on("LayerNorm", NormOfConstants).property == "gradients"
     assert report_on("LayerNorm", NormOfSquares).property == "far_from_zero"
 
     class LayerOfACopy(LayerOfParts):
         def forward(self, src, mask=None):
             return src + self.norm1(self.self_attn(src.detach(), mask))
 
-    assert report_on("SelfAttentionLayer", LayerOfACopy).property == "slopes_agree"
+    assert report_on("SelfAttentionLayer", LayerOfACopy).property == "gradients"
 
 
 def test_messages_hold_for_answers_that_got_there_in_another_way():

@@ -243,7 +243,7 @@ def test_a_partly_detached_gradient_is_found():
         def project(self, x):
             return [super().project(x.detach())[0], *super().project(x)[1:]]
 
-    assert report_on(renamed(Cut)).property == "slopes_agree"
+    assert report_on(renamed(Cut)).property == "gradients"
 
 
 def test_heads_must_not_be_copies_of_one_head():

@@ -144,6 +144,19 @@ class HeadByBmm(HeadByTorch):
         return (out, weights.reshape(*x.shape[:-1], x.shape[-2])) if return_weights else out
 
 
+class HeadUpToThreeAxes(HeadByTorch):
+    """Handle one text, or a batch of texts, as the page says."""
+
+    def forward(self, x, mask=None, return_weights=False):
+        if x.dim() == 2:
+            out, weights = self(x[None], mask, return_weights=True)
+            return (out[0], weights[0]) if return_weights else out[0]
+        scores = torch.bmm(self.q_layer(x), self.k_layer(x).transpose(1, 2)) / x.shape[2] ** 0.5
+        weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(2)
+        out = torch.bmm(weights, self.v_layer(x))
+        return (out, weights) if return_weights else out
+
+
 RIGHT = {
     "scaled_context_vec_2": [
         torch.softmax(Q[1] @ K.T / 2**0.5, 0) @ V,
@@ -154,7 +167,7 @@ RIGHT = {
     "SelfAttention_v2": [V2ByTorch, V2Transposed, V2Scaled],
     "copy_weights": [copy_in_place, copy_as_parameters, copy_by_state],
     "compute_attn_weights": [weights_by_torch, weights_by_where, weights_by_rows],
-    "SingleHeadAttention": [HeadByTorch, HeadByAddition, HeadByBmm],
+    "SingleHeadAttention": [HeadByTorch, HeadByAddition, HeadByBmm, HeadUpToThreeAxes],
 }
 
 

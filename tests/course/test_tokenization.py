@@ -79,6 +79,11 @@ def merge_with_a_flag(ids, pair, new_id):
     return out
 
 
+def merge_with_nothing_to_merge(ids, pair, new_id):
+    """Return the list itself if it does not contain the pair."""
+    return merge_with_a_flag(ids, pair, new_id) if pair in pairwise(ids) else ids
+
+
 def bpe_on_pieces(text, n_merges):
     """Merge pieces of bytes instead of ids; two equal pieces are one token."""
     pieces, number, merges = [bytes([b]) for b in text.encode()], {bytes([b]): b for b in range(256)}, {}
@@ -143,8 +148,18 @@ def probs_text_by_text(logits):
     return torch.stack([torch.softmax(text[-1], dim=0) for text in logits])
 
 
+def generate_at_least_one(model, tokens, n_tokens):
+    """Test at the end of the loop. The page says that n_tokens is at least 1."""
+    while True:
+        tokens = torch.cat([tokens, model(tokens).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+        n_tokens -= 1
+        if n_tokens < 1:
+            return tokens
+
+
 @torch.no_grad()
 def generate_by_keyword(model, tokens, n_tokens):
+    model.eval()
     for _ in range(n_tokens):
         best = model(input_ids=tokens).logits[:, -1, :].softmax(-1).argmax(dim=-1)
         tokens = torch.cat((tokens, best.unsqueeze(-1)), dim=-1)
@@ -219,11 +234,12 @@ def sample_row_by_row(logits, temperature, top_k, generator):
 
 RIGHT = {
     "count_pairs": [counts_by_index, counts_by_counter, counts_by_list],
-    "merge": [merge_with_a_stack, merge_by_deletion, merge_with_a_flag],
+    "merge": [merge_with_a_stack, merge_by_deletion, merge_with_a_flag, merge_with_nothing_to_merge],
     "train_bpe": [bpe_on_pieces, bpe_with_a_loop_for_the_best, bpe_recursive],
     "to_str_tokens": [strings_in_a_batch, strings_with_a_loop, strings_from_the_vocabulary],
     "next_token_probs": [probs_softmax_first, probs_by_hand, probs_text_by_text],
     "generate": [
+        generate_at_least_one,
         generate_by_keyword,
         generate_into_a_table,
         generate_recursively,
@@ -444,6 +460,35 @@ def test_generation_continues_after_the_end_of_a_text():
         return tokens
 
     assert check(generate).misconception == "stops-at-the-end"
+
+
+def test_the_message_about_equal_new_tokens_holds_for_every_way_to_get_them(snapshot):
+    """The model may be called once, several times with the same text, or with texts of which it uses only the start."""
+
+    def called_once(model, tokens, n_tokens):
+        new = model(tokens).logits[:, -1].argmax(-1, keepdim=True)
+        return torch.cat([tokens, new.expand(-1, n_tokens)], dim=1)
+
+    def with_the_same_text(model, tokens, n_tokens):
+        new = [model(tokens).logits[:, -1].argmax(-1) for _ in range(n_tokens)]
+        return torch.cat([tokens, torch.stack(new, dim=1)], dim=1)
+
+    def at_the_same_position(model, tokens, n_tokens):
+        last = tokens.shape[1] - 1
+        for _ in range(n_tokens):
+            tokens = torch.cat([tokens, model(tokens).logits[:, last].argmax(-1, keepdim=True)], dim=1)
+        return tokens
+
+    answers = (called_once, with_the_same_text, at_the_same_position)
+    reports = [diagnose(find_exercise("generate"), answer) for answer in answers]
+    assert {report.misconception for report in reports} == {"no-feedback"}
+    assert reports[0].message == snapshot
+
+
+def test_ties_between_logits_do_not_decide_about_an_answer():
+    """Top-k may keep exactly k tokens, or all tokens with the k-th best logit."""
+    for case in sampling_cases(Sampler("ties")):
+        assert all(len(row.unique()) == len(row) for row in case.args[0].unique(dim=0))
 
 
 def test_misconceptions_about_the_input_of_the_model():

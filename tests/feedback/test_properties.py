@@ -11,14 +11,12 @@ from torch.nn import functional as F
 from tests.feedback.answers import failure_message, stable, with_name
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case, layer_parameters
+from utils.feedback.exercise import case
 from utils.feedback.properties import (
     batch_independent,
     causal,
     moves_with_its_module,
-    remembers_nothing,
     rows_sum_to_one,
-    slopes_agree,
     works_where_its_input_is,
 )
 from utils.feedback.runner import to_learner_answer
@@ -223,42 +221,6 @@ def test_wrong_numbers_are_reported_if_the_required_exception_is_right(declare_e
     assert without_exception.reason == "raised" and without_exception.message == snapshot
 
 
-def test_a_value_that_is_kept_from_an_earlier_call(declare_exercise, snapshot):
-    projection = declare_exercise(
-        "Projection",
-        initial_parameters=lambda d_in, d_out: layer_parameters(layer=nn.Linear(d_in, d_out)),
-        oracle=lambda p, x: F.linear(x, p["layer.weight"], p["layer.bias"]),
-        cases=lambda rand: [case(rand(4, 3), init=(3, 2))],
-        properties=[remembers_nothing],
-    )
-
-    class First(nn.Module):
-        def __init__(self, d_in, d_out):
-            super().__init__()
-            self.layer, self.kept = nn.Linear(d_in, d_out), None
-
-        def forward(self, x):
-            self.kept = self.layer.weight * 1.0 if self.kept is None else self.kept
-            return x @ self.kept.T + self.layer.bias
-
-    assert property_message(projection, First, "remembers_nothing") == snapshot
-    First.forward = lambda self, x: self.layer(x)
-    assert diagnose(projection, First)
-
-
-def test_a_wrong_gradient(declare_exercise, snapshot):
-    centred = declare_exercise(
-        "Centred",
-        initial_parameters=lambda d: {"w": torch.ones(d)},
-        oracle=lambda p, x: (x - x.mean(-1, keepdim=True)) * p["w"],
-        cases=lambda rand: [case(rand(4, 3), init=(3,))],
-        properties=[slopes_agree],
-    )
-    assert diagnose(centred, to_learner_answer(centred, lambda p, x: p["w"] * x - p["w"] * x.mean(-1, keepdim=True)))
-    detached = to_learner_answer(centred, lambda p, x: (x - x.mean(-1, keepdim=True).detach()) * p["w"])
-    assert property_message(centred, detached, "slopes_agree") == snapshot
-
-
 def test_batch_items_that_leak(running_mean, snapshot):
     def leaking(x):
         right = x.cumsum(-2) / torch.arange(1, x.shape[-2] + 1)[:, None]
@@ -270,6 +232,7 @@ def test_batch_items_that_leak(running_mean, snapshot):
 def test_a_tensor_that_does_not_move_with_its_module(declare_exercise, snapshot):
     cumulative = declare_exercise(
         "Cumulative",
+        unswept={"parameters": "the mask may be a saved buffer"},
         initial_parameters=lambda size: {"w": torch.ones(size)},
         oracle=lambda p, x: (x * p["w"]).cumsum(-1),
         cases=lambda rand: [case(rand(2, 4), init=(4,)), case(rand(3, 5), init={"size": 5})],
@@ -367,7 +330,6 @@ def centred(declare_exercise):
         initial_parameters=lambda d: {"w": torch.ones(d), "b": torch.zeros(d)},
         oracle=lambda p, x: p["w"] * (x - x.mean(-1, keepdim=True)) + p["b"],
         cases=lambda rand: [case(rand(4, 3), init=(3,))],
-        properties=[slopes_agree],
     )
 
 

@@ -25,7 +25,6 @@ from utils.feedback.properties import (
     batch_independent,
     causal,
     moves_with_its_module,
-    remembers_nothing,
 )
 
 # --- word vectors of "Your journey starts with one step", used in lessons 02 to 05 ------------------------
@@ -216,6 +215,39 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None, d_in: in
     return weigh_scores.replace(**steps)(q @ k.mT, mask, k.shape[-1], d_in)
 
 
+def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | None = None) -> dict[str, Tensor]:
+    """Compute the intermediate values of scaled dot-product attention: the milestones of an exercise.
+
+    Args:
+        q, k: queries and keys, [..., seq, d_head].
+        v: values, [..., seq, d_v]; without values, the weights are the last milestone.
+        mask: bool [seq, seq], True = may attend, or None.
+    """
+    values = {"the queries": q, "the keys": k, **({} if v is None else {"the values": v})}
+    values |= weight_values(q @ k.mT, k.shape[-1], mask)
+    return values if v is None else {**values, "the context vectors": torch_attention(q, k, v, mask)}
+
+
+def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> dict[str, Tensor]:
+    """Compute the intermediate values between scores [..., seq, seq] and weights: milestones of an exercise."""
+    hidden = {}
+    scaled = scores / d_head**0.5
+    if mask is not None:
+        hidden["the masked scores, not yet scaled?"] = mask_scores(scores, mask)
+    values = {"the scores": scores, "the scaled scores": scaled, **hidden}
+    if mask is not None:
+        values["the masked scores"] = scaled = mask_scores(scaled, mask)
+    return values | softmax_values(scaled)
+
+
+def softmax_values(scores: Tensor, result: str = "the weights") -> dict[str, Tensor]:
+    """Compute the intermediate values of a softmax along the last axis: milestones of an exercise."""
+    shifted = scores - scores.amax(-1, keepdim=True)
+    exponentials = {"the exponentials?": scores.exp(), "the exponentials of the shifted scores?": shifted.exp()}
+    sums = {f"the sums of {name.removeprefix('the ')}": v.sum(-1, keepdim=True) for name, v in exponentials.items()}
+    return {"the shifted scores?": shifted, **exponentials, **sums, result: F.softmax(scores, -1)}
+
+
 def keep_weights(p, weights: Tensor) -> Tensor:
     """Return the weights unchanged. As the step `drop` of `attention`, it applies no dropout."""
     return weights
@@ -282,7 +314,6 @@ CAUSAL_LAYER = (
     _after_eval(causal()),
     _after_eval(batch_independent()),
     moves_with_its_module,
-    _after_eval(remembers_nothing),
 )
 
 # --- mistakes in attention ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from utils.checks._attention import (
     INPUTS,
     apply_dropout,
     attention_mistakes,
+    attention_values,
     causal_attention,
     causal_mask,
     future_mask,
@@ -130,6 +131,7 @@ def _spread_hidden_evenly(weights, mask):
 
 exercise(
     "masked_then_renormalised",
+    unswept={"zeros": "a row whose allowed weights are all 0 has no sum to divide by"},
     # F.normalize divides by the sum of the absolute values, which is the plain sum because no weight is negative.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     cases=lambda rand: [
@@ -137,7 +139,7 @@ exercise(
         case(rand(3, 3).softmax(-1), causal_mask(3)),
         case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
         case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
-        case(rand(2, 1, 1, 1).softmax(-1), causal_mask(1)),
+        case(rand(2, 1, 1).softmax(-1), causal_mask(1)),
         case(rand(2, 4, 4).softmax(-1), causal_mask(4)),
         case(rand(2, 3, 5).softmax(-1), rand.mask(3, 5)),
     ],
@@ -176,13 +178,13 @@ exercise(
         ),
         "softmax-again": Wrong(
             lambda weights, mask: F.softmax(_zero_hidden(weights, mask), dim=-1),
-            "You apply a second softmax, which takes exp of each 0, and exp(0) is 1, so the hidden positions get weight"
-            " again. The visible weights are positive already: only divide them by their sum.",
+            "Your result is a softmax of rows in which the hidden weights are 0, and exp(0) is 1, so the hidden"
+            " positions get weight again. The visible weights are positive already: only divide them by their sum.",
         ),
         "weights-taken-for-scores": Wrong(
             lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
-            "You filled the hidden cells with -inf and took a softmax, as one does with scores. These are weights"
-            " already: another softmax changes their proportions and makes them more alike.",
+            "Your result is a softmax of the visible weights, as if they were scores. They are weights already: exp"
+            " changes their proportions and makes them more alike, so only divide them by their sum.",
         ),
         "true-means-blocked": Wrong(
             lambda weights, mask: _divide_by_sum(_zero_hidden(weights, ~mask)),
@@ -236,9 +238,8 @@ def _weights_by_torch(scores, d_k):
 
 @wrong_answer
 def _renormalise_after_softmax(scores, d_k):
-    """Your softmax runs over all positions, and you hide the later positions and renormalise only afterwards. If a
-    hidden score is far higher than the visible scores, all remaining weights are 0, and 0 / 0 is nan: hide the scores
-    before the softmax.
+    """You hide the later positions only after exp, the first step of a softmax. If a hidden score is far higher than
+    the visible scores, everything that is left of the row is 0, and 0 / 0 is nan: hide the scores before exp.
     """
     kept = F.softmax(scores / d_k**0.5, -1) * causal_mask(scores.shape[-1])
     return kept / kept.sum(-1, keepdim=True)
@@ -246,8 +247,9 @@ def _renormalise_after_softmax(scores, d_k):
 
 _MESSAGES = {
     "mask-after-softmax": (
-        "You apply the mask after the softmax and do not renormalise, so position 0 keeps only the weight that it had"
-        " among all positions. This weight depends on the hidden scores, so the future still has an influence."
+        "You hide the later positions only after dividing by a sum over all positions, so position 0 keeps only the"
+        " weight that it had among all positions. This weight depends on the hidden scores, so the future still has an"
+        " influence."
     ),
     "hidden-with-zero": (
         "You set hidden scores to 0, but exp(0) is 1, so later positions still get weight, even more weight than a"
@@ -480,10 +482,17 @@ class _UncutMask(nn.Module):
 
 _wrong = attention_mistakes(causal_attention.replace, width="d_k", messages=_MESSAGES)
 
+
+def _milestones(p, x):
+    return attention_values(*project_qkv(p, x), causal_mask(x.shape[-2]))
+
+
 exercise(
     "CausalAttention",
+    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
+    milestones=_milestones,
     cases=lambda rand: [
         case(rand(2, 4, 3), init=(3, 2, 4, 0.5)),
         case(rand(1, 1, 2), init=(2, 1, 1, 0.0), seed=6),

@@ -15,7 +15,7 @@ from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.observe import collect_tensors
 from utils.feedback.phrases import article
-from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module, remembers_nothing
+from utils.feedback.properties import batch_independent, finite_when_scaled, moves_with_its_module
 from utils.feedback.report import format_number
 from utils.test_doubles.icl_regression import FakeQueryAttention
 
@@ -584,7 +584,7 @@ exercise(
         made_in_order("q_proj", "k_proj", "v_proj", "o_proj"),
         *(
             restrict_to_cases(broken, predicate=_filled_batch)
-            for broken in (_prompts_alone, moves_with_its_module, remembers_nothing, finite_when_scaled())
+            for broken in (_prompts_alone, moves_with_its_module, finite_when_scaled())
         ),
         _keeps_its_sizes,
     ],

@@ -25,7 +25,7 @@ from utils.checks._attention import (
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
-from utils.feedback.properties import batch_independent, finite_when_scaled, remembers_nothing, rows_sum_to_one
+from utils.feedback.properties import batch_independent, finite_when_scaled, rows_sum_to_one
 from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSelfAttentionV2, view_copied_weights
 
 
@@ -80,8 +80,8 @@ def _wrong_weights(use_weights):
         ),
         "log-softmax": Wrong(
             lambda: use_weights((scores / 2**0.5).log_softmax(-1)),
-            "These are the logarithms of the weights, all of them negative. Mix the values with the weights"
-            " themselves.",
+            "Your weights are logarithms, all of them negative. Take a plain softmax, and mix the values with its"
+            " result.",
         ),
         "scaled-too-late": wrong.scaled_too_late(
             "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"
@@ -530,7 +530,7 @@ exercise(
         case(rand(2, 3, 5), init=(5,), seed=1),
         case(rand(5, 4), init=(4,), seed=2, mask=causal_mask(5), return_weights=True),
         case(rand(3, 4, 6), init=(6,), seed=3, mask=rand.mask(4, 4), return_weights=True),
-        case(rand(2, 1, 3, 2), init=(2,), seed=4, return_weights=True),
+        case(rand(1, 3, 2), init=(2,), seed=4, return_weights=True),
         case(rand(1, 3), init=(3,), seed=5),
         case(rand(2, 4, 3), init=(3,), seed=6, mask=rand.mask(4, 4)),
     ],
@@ -538,7 +538,6 @@ exercise(
     properties=[
         rows_sum_to_one(part=1),
         batch_independent(),
-        remembers_nothing,
         finite_when_scaled(),
         hides_with_minus_infinity,
     ],

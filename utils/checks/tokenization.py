@@ -56,10 +56,10 @@ def _starts_anew(probe):
         first, again = trial.yours.value, probe.run(trial.case).value
         if isinstance(first, (dict, list)) and type(first) is type(again) and (first is again or first != again):
             kind = "dict" if isinstance(first, dict) else "list"
+            what = f"the same {kind}, not a new one" if first is again else f"different {kind}s"
             return (
-                f"Your function keeps its {kind} between calls, so one call changes the result of another. A default"
-                " value in the signature, or a variable of the notebook, is created only once; create a new"
-                f" {kind} inside the function."
+                f"Two calls with the same arguments returned {what}. A default value in the signature, or a variable"
+                f" of the notebook, keeps its contents between calls; create a new {kind} inside the function."
             )
     return None
 
@@ -311,8 +311,8 @@ exercise(
         ),
         "list-against-tuple": Wrong(
             lambda ids, pair, new_id: list(ids),
-            "You merged nothing. In Python, a list is never equal to a tuple: a slice of ids is a list and the pair is"
-            " a tuple, so convert one of them before you compare.",
+            "You merged nothing. If you compare a slice of ids with the pair, convert one of them first: the slice is a"
+            " list, the pair is a tuple, and in Python a list is never equal to a tuple.",
         ),
         "changes-its-input": _in_place,
     },
@@ -553,13 +553,13 @@ exercise(
     misconceptions={
         "text-again": Wrong(
             lambda text, tokenizer: tokenizer.decode(tokenizer.encode(text)),
-            "You decoded all ids at once, which gave back the text unchanged: a tokenizer loses nothing. To see where"
-            " the tokens begin and end, decode the ids one at a time.",
+            "You returned the whole text: decoding all ids at once gives it back unchanged, because a tokenizer loses"
+            " nothing. To see where the tokens begin and end, decode the ids one at a time.",
         ),
         "one-string": Wrong(
             lambda text, tokenizer: [tokenizer.decode(tokenizer.encode(text))],
-            "Your list has one entry, the whole text, because you decoded all ids at once. To see where the tokens"
-            " begin and end, decode the ids one at a time.",
+            "Your list has one entry, the whole text. To see where the tokens begin and end, decode the ids one at a"
+            " time.",
         ),
         "words": Wrong(
             lambda text, tokenizer: text.split(),
@@ -749,12 +749,13 @@ exercise(
 
 
 def _generation_cases(rand):
+    # The models are in evaluation mode, as a loaded GPT-2 is, so an answer may call model.eval().
     return [
-        case(FakeCausalLM(rand), rand.integers(batch, seq, high=11), n)
+        case(FakeCausalLM(rand).eval(), rand.integers(batch, seq, high=11), n)
         for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 1, 5))
     ] + [
         case(
-            FakeCausalLM(rand, ends_at=4),
+            FakeCausalLM(rand, ends_at=4).eval(),
             rand.integers(2, 3, high=11),
             3,
             note=("with a model that predicts <|endoftext|>"),
@@ -787,8 +788,8 @@ def _generate(
 
 @wrong_answer
 def _no_feedback(model, tokens, n_tokens):
-    """You append the same token every time, because you pass the same text to the model every time. Append each new
-    token to the text before you call the model again.
+    """All your new tokens are the same: the token that the model predicts after the given text. Predict each further
+    token from the whole text so far, which includes the new tokens.
     """
     new = model(tokens).logits[:, -1].argmax(-1, keepdim=True)
     return torch.cat([tokens, *[new] * n_tokens], dim=1)
@@ -838,8 +839,8 @@ def _always_the_same(probe):
             return None
         if not torch.equal(first.value, again.value):
             return (
-                "The same text gets a different continuation the second time, because the next token is sampled at"
-                " random. Greedy generation takes the most likely token; sampling comes next."
+                "The same text got two different continuations. Greedy generation always takes the most likely token,"
+                " so it needs no random numbers; sampling comes next."
             )
     return None
 
@@ -891,7 +892,8 @@ exercise(
             " the token after the text."
         ),
         "one-too-few": _generate.replace(steps=lambda n: n - 1).wrong(
-            "One token is missing at the end. The token that is predicted in the last iteration must be appended too."
+            "One token is missing at the end. n_tokens new tokens need n_tokens iterations, and each iteration should"
+            " append the token that it predicts."
         ),
         "one-too-many": _generate.replace(steps=lambda n: n + 1).wrong(
             "There is one token too many. n_tokens new tokens need n_tokens iterations in total; a prediction before or"
@@ -1101,6 +1103,9 @@ def sampling_cases(rand):
 
 exercise(
     "sample",
+    unswept=dict.fromkeys(
+        ("zeros", "ties", "large"), "the check counts samples, so many rows of its cases have the same logits"
+    ),
     oracle=_by_inverse,
     cases=sampling_cases,
     parse_result=parse_samples,

@@ -16,9 +16,16 @@ from utils.checks._attention import (
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
-from utils.feedback.properties import draws_nothing, moves_with_its_module
+from utils.feedback.properties import draws_nothing, moves_with_its_module, works_when_changed
+from utils.feedback.runner import observe_oracle
 from utils.models.toy_transformer import STOP
-from utils.test_doubles.toy_transformer import FakeTextModel, FakeTrainableModel, LetterTokenizer, view_training_step
+from utils.test_doubles.toy_transformer import (
+    FakeTextModel,
+    FakeTrainableModel,
+    LetterTokenizer,
+    remove_last_layer,
+    view_training_step,
+)
 
 _EPS = 1e-6
 
@@ -113,8 +120,12 @@ _NO_DROPOUT = draws_nothing(
 )
 
 
+_TWO_LAYERS = case(torch.tensor([[3, 1, 4, 1, 5]]), init=(7, 4, 2))
+
+
 exercise(
     "CogModel",
+    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_model_parameters,
     oracle=_model,
     cases=lambda rand: [
@@ -123,7 +134,19 @@ exercise(
         case(rand.integers(1, 40, high=7), init=(7, 4, 1), seed=2),
     ],
     returns=Float("batch seq vocab_size"),
-    properties=[_NO_DROPOUT, _future_changes_nothing, moves_with_its_module],
+    properties=[
+        _NO_DROPOUT,
+        _future_changes_nothing,
+        moves_with_its_module,
+        works_when_changed(
+            _TWO_LAYERS,
+            remove_last_layer,
+            lambda exercise: observe_oracle(exercise, replace(_TWO_LAYERS, init=(7, 4, 1))).value,
+            "After the last layer is removed from `layers`, your model should compute what a model with one layer less"
+            " computes, but does not. A later cell of this lesson removes layers, so forward should go through"
+            " `self.layers`.",
+        ),
+    ],
     misconceptions={
         "no-mask": _wrong.sees_the_future(
             "The layers hide nothing: every position sees the whole text. In training, the model would read the next"

@@ -29,12 +29,12 @@ from utils.feedback.properties import (
     draws_nothing,
     finite_when_scaled,
     moves_with_its_module,
-    remembers_nothing,
-    slopes_agree,
+    works_when_changed,
 )
 from utils.feedback.report import format_number
+from utils.feedback.runner import observe_answer
 from utils.models.your_own_gpt2 import GPTConfig, shapes
-from utils.test_doubles.your_own_gpt2 import REFUSAL_PHRASE, FakeGPT
+from utils.test_doubles.your_own_gpt2 import REFUSAL_PHRASE, FakeGPT, silence_mlp
 
 _ROOT = math.sqrt(2 / math.pi)
 
@@ -189,7 +189,7 @@ exercise(
     ],
     returns=Float("batch seq d_model"),
     atol=2e-6,
-    properties=[_NO_DROPOUT, batch_independent(), moves_with_its_module, remembers_nothing],
+    properties=[_NO_DROPOUT, batch_independent(), moves_with_its_module],
     misconceptions={
         "no-bend": _mlp.replace(bend=lambda wide: wide).wrong(_NO_BEND),
         "exact": _mlp.replace(bend=F.gelu).wrong(_EXACT),
@@ -469,8 +469,21 @@ _SMALL = GPTConfig(vocab_size=11, n_positions=7, d_model=6, n_layers=2, n_heads=
 _LONG = GPTConfig(vocab_size=9, n_positions=1030, d_model=4, n_layers=1, n_heads=2, eps=1e-2)
 _TINY_EPS = GPTConfig(vocab_size=9, n_positions=5, d_model=4, n_layers=1, n_heads=2, eps=1e-5)
 
+_HOOKED = case(torch.linspace(-1, 1, 24).sin().view(1, 4, 6), init=(_SMALL,))
+
+
+def _without_mlp(exercise):
+    """Return the result of a block whose MLP adds nothing."""
+    return observe_answer(
+        exercise,
+        lambda p, x: _run_block.replace(order=lambda s, attn, mlp, ln_1, ln_2: s + attn(ln_1(s)))(p, x),
+        _HOOKED,
+    ).value
+
+
 exercise(
     "Block",
+    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_block_parameters,
     oracle=_run_block,
     cases=lambda rand: [
@@ -492,9 +505,16 @@ exercise(
             " the last part: check what the block does with the result of this part.",
         ),
         moves_with_its_module,
+        works_when_changed(
+            _HOOKED,
+            silence_mlp,
+            _without_mlp,
+            "A forward hook on `mlp` that replaces its result by zeros does not work in your block. A later cell of"
+            " this lesson uses such a hook. Call the layer, `self.mlp(...)`, because its `forward` runs no hooks.",
+        ),
         *(
             restrict_to_cases(broken, lambda case: not case.train)  # training mode changes nothing in a block
-            for broken in (causal(), batch_independent(), remembers_nothing, finite_when_scaled())
+            for broken in (causal(), batch_independent(), finite_when_scaled())
         ),
     ],
     misconceptions={name: _run_block.replace(**how).wrong(message) for name, (how, message) in _BLOCK_MISTAKES.items()}
@@ -570,6 +590,7 @@ def _future_changes_nothing(probe):
 
 exercise(
     "GPT",
+    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_gpt_parameters,
     oracle=_gpt,
     cases=lambda rand: [
@@ -587,7 +608,6 @@ exercise(
         ),
         _future_changes_nothing,
         moves_with_its_module,
-        slopes_agree,
     ],
     misconceptions={
         "no-positions": _gpt.replace(places=lambda p, tokens: 0 * p["wpe.weight"][0]).wrong(

@@ -364,6 +364,30 @@ def misconception(
         typer.echo(f"Next: make format, pytest tests/checks -k {exercise}; to use it on a class: coginst grade")
 
 
+@app.command(rich_help_panel=MAINTAINERS)
+def sweeps(
+    exercise: list[str] = typer.Argument(None, help="The names of exercises.", show_default="all exercises"),
+) -> None:
+    """Print which sweeps test each exercise, and why an exercise opts out of a sweep.
+
+    A sweep tests a right answer on further cases that it derives from the exercise's own: other sizes, special numbers,
+    several calls of one object.
+    """
+    from utils.feedback.exercise import all_exercises, find_exercise
+    from utils.feedback.sweeps import SWEEPS, applicable_sweeps
+
+    with report_errors():
+        rows = [find_exercise(name) for name in exercise] if exercise else all_exercises().values()
+        for name, what in SWEEPS.items():
+            typer.echo(f"{name:12} {what}")
+        typer.echo()
+        for row in rows:
+            names = applicable_sweeps(row)
+            typer.echo(f"{row.name:26} {', '.join(names) or 'none: the answer is a value'}")
+            for name, reason in row.unswept.items():
+                typer.echo(f"{'':26} not {name}: {reason}")
+
+
 def _escape_terminal(text: str) -> str:
     """Replace control characters in a text that a student may have written."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -20,10 +20,12 @@ from utils.feedback.compare import Dtypes, observations_agree, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
 from utils.feedback.exercise import Case, Exercise, Misconception
+from utils.feedback.milestones import find_departure
 from utils.feedback.observe import Observation, build_failure, preserve_global_state
+from utils.feedback.phrases import call_text
 from utils.feedback.probe import Probe
 from utils.feedback.relations import find_relation
-from utils.feedback.report import Report
+from utils.feedback.report import Report, comparison_table
 from utils.feedback.runner import (
     InProcessRunner,
     Runner,
@@ -32,6 +34,7 @@ from utils.feedback.runner import (
     observe_answer,
 )
 from utils.feedback.source_lint import find_lint
+from utils.feedback.sweeps import Finding, run_sweeps, tolerant
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
@@ -117,7 +120,20 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     broken = _broken_property(probe)
     if broken is not None:  # `if broken` would be wrong, because a failed report is falsy
         return broken
+    finding = run_sweeps(exercise, runner)
+    if finding is not None:
+        return _sweep_report(exercise, runner, finding)
     return Report(exercise.name, "passed", _praise(probe), reason="passed")
+
+
+def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Report:
+    """Report the fault that a sweep found. A wrong trial is explained like the trial of any other case."""
+    if finding.trial is None:
+        return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
+    report = _failure_report(Probe(tolerant(exercise), runner, [finding.trial]))
+    if report.reason == "difference":
+        report.reason, report.property, report.relation = "property", finding.sweep, None
+    return report
 
 
 def _praise(probe: Probe) -> str:
@@ -167,8 +183,12 @@ def _printed_text(probe: Probe, report: Report) -> str:
 
 
 def _failure_report(probe: Probe) -> Report:
-    """Report what is wrong, then any unused argument and any lint finding in the source."""
+    """Report what is wrong, then the wrong step, any unused argument and any lint finding in the source."""
     report = _explain_failure(probe)
+    if report.reason in ("difference", "shape", "property"):
+        _add_departure(report, probe)
+    if report.reason in ("difference", "shape", "raised", "property", "dtype"):
+        report.message += _changed_input_text(probe)
     unused = probe.runner.inspect_code().unused_arguments
     if unused and report.reason in ("difference", "shape", "property"):
         report.message += f" Your code never uses its argument `{unused[0]}`."
@@ -177,6 +197,31 @@ def _failure_report(probe: Probe) -> Report:
         if report.reason == "difference":
             report.relation = report.relation or "slip"
     return report
+
+
+def _changed_input_text(probe: Probe) -> str:
+    """Say that a wrong answer changed one of its inputs, in a sentence with a leading space; "" if it changed none."""
+    for trial in probe.trials:
+        extra = sorted(set(trial.yours.changed) - set(trial.expected.changed))
+        if extra and not trial.is_correct(probe.exercise):
+            return f" Your code also changed its input `{extra[0]}`: does it use `{extra[0]}` again after that?"
+    return ""
+
+
+def _add_departure(report: Report, probe: Probe) -> None:
+    """Say at which step of its code the answer departs from the expected computation, if this is known."""
+    found = find_departure(probe, [t for t in probe.trials if not t.is_correct(probe.exercise)])
+    if found is None:
+        return
+    trial, departure = found
+    report.message += f" {departure.sentence}"
+    report.trace, report.departure = departure.lines, departure.name
+    if departure.yours is not None:
+        report.table = comparison_table(
+            departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""
+        )
+        if report.table and len(probe.trials) > 1:
+            report.table.caption = f"{call_text(probe.exercise, trial.case)}: {report.table.caption}"
 
 
 def _explain_failure(probe: Probe) -> Report:
@@ -195,8 +240,6 @@ def _explain_failure(probe: Probe) -> Report:
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     relation = find_relation(probe, wrong)
     message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
-    if changed := next((t.yours.changed for t in wrong if t.yours.changed and not t.expected.changed), ()):
-        message += f" Your code also changed its input `{changed[0]}`: does it use `{changed[0]}` again after that?"
     table = build_table(probe, select_reported_trial(wrong)) if wrong else None
     relation_name = relation.name if relation else None
     return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)

@@ -178,6 +178,8 @@ class Exercise:
     atol: float = 1e-5
     cache_key: Callable[[], Hashable] | None = None
     steps: Mapping[str, Step] = field(default_factory=dict)
+    milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    unswept: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def requires_gradients(self) -> bool:
@@ -229,7 +231,7 @@ class Sampler:
         self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
 
     def __call__(self, *shape: int, scale: float = 1.0, dtype=torch.float32) -> torch.Tensor:
-        return (torch.randn(*shape, generator=self.generator, dtype=torch.float64) * scale).to(dtype)
+        return (torch.randn(shape, generator=self.generator, dtype=torch.float64) * scale).to(dtype)
 
     def integers(self, *shape: int, low: int = 0, high: int = 10) -> torch.Tensor:
         """Sample integers from `low` to `high - 1` as an int64 tensor."""
@@ -298,6 +300,9 @@ def exercise(
         cache_key: returns whatever the oracle and the misconceptions depend on in addition to their arguments, such as
             the GPT-2 that is installed. Their results on a case are cached until it changes.
         steps: for a value, the intermediate values that its cell computes, by name.
+        milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
+            order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.milestones`.
+        unswept: the sweeps of `utils.feedback.sweeps` that the answer need not pass, each with the reason.
 
     Raises:
         ValueError: another lesson has an exercise of this name, or the number of hints is not three.
@@ -311,7 +316,7 @@ def exercise(
         raise ValueError(f"{name} needs three hints (a nudge, the idea, almost the code), but has {len(hints)}")
     wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
     fields.setdefault("cases", (Case(),))
-    for field_name, container in (("properties", tuple), ("equivalent", dict), ("steps", dict)):
+    for field_name, container in (("properties", tuple), ("equivalent", dict), ("steps", dict), ("unswept", dict)):
         fields[field_name] = container(fields.get(field_name) or ())
     declared = Exercise(name=name, lesson=lesson, oracle=oracle, misconceptions=wrong, hints=tuple(hints), **fields)
     _exercises[name] = declared

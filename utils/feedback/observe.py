@@ -23,7 +23,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.feedback.exercise import AnswerSignature, Case, Sampler
 from utils.feedback.instantiate import build_module, copy_value
@@ -44,6 +43,7 @@ class RunOptions:
         attributes: record the attributes of a module with these names.
         count: count torch's operations, and record the size of the largest tensor that an operation returned.
         parts: record the input and the output of the submodules with these names.
+        prepare: a function of `utils.test_doubles` that changes the module before the call, as a later cell does.
     """
 
     gradients: bool = False
@@ -52,6 +52,7 @@ class RunOptions:
     attributes: Sequence[str] = ()
     count: bool = False
     parts: Sequence[str] = ()
+    prepare: Callable[[nn.Module], None] | None = None
 
 
 @dataclass
@@ -86,6 +87,7 @@ class Observation:
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
     attributes: dict[str, Any] | None = None  # for a module: the attributes that the options name
     parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: first (input, output) of each part
+    kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that the calls have changed
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
@@ -173,7 +175,7 @@ def record_run(
     answer: Callable[..., Any],
     case: Case,
     options: RunOptions,
-    mode: TorchDispatchMode | None = None,
+    mode: contextlib.AbstractContextManager | None = None,
 ) -> Observation:
     """Run `answer` on `case` and record the observation.
 
@@ -182,7 +184,7 @@ def record_run(
         answer: the learner's function or class.
         case: the case to run.
         options: what to record. With `options.gradients`, inputs and parameters require gradients during the run.
-        mode: a dispatch mode that is active during the call and sees every operation of torch.
+        mode: a mode that is active during the call and sees the operations of torch.
     """
     observation = Observation()
     args, kwargs = copy_value(case.args), copy_value(dict(case.kwargs))
@@ -195,12 +197,14 @@ def record_run(
                 if options.state:  # leaves nan in freed memory, which an uninitialised tensor is likely to reuse
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
+                if options.prepare:
+                    options.prepare(module)
                 _record_module(module, options, observation)
                 leaves |= {n: p for n, p in module.named_parameters() if options.gradients}
                 seed_torch(case.seed)
             before_call = torch.get_rng_state()
             with OperationCounter() if options.count else mode or contextlib.nullcontext() as counter:
-                results = [_call_answer(form, call, args, kwargs) for _ in range(options.calls)]
+                results = [call_answer(form, call, args, kwargs) for _ in range(options.calls)]
             observation.drew = not torch.equal(before_call, torch.get_rng_state())
             if isinstance(counter, OperationCounter):
                 observation.operations, observation.largest = counter.operations, counter.largest
@@ -214,7 +218,7 @@ def record_run(
     observation.printed = printed.getvalue()[:MOST_PRINTED]
     if not options.gradients:
         before = form.bind_arguments(case.args, dict(case.kwargs))
-        observation.changed = tuple(n for n in named if not values_identical(before[n], named[n]))
+        observation.changed = tuple(path for name in named for path in changed_paths(name, before[name], named[name]))
     return observation
 
 
@@ -244,7 +248,7 @@ def _record_part_call(
         parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
 
 
-def _call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Call the answer once. Return its result, converted by the exercise's `view` if there is one."""
     result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
@@ -288,8 +292,57 @@ def values_identical(before: Any, after: Any) -> bool:
     if isinstance(before, dict):
         return before.keys() == after.keys() and all(values_identical(before[k], after[k]) for k in before)
     if isinstance(before, nn.Module):
-        return values_identical(dict(before.state_dict()), dict(after.state_dict()))
+        return not changed_paths("", before, after)
     return isinstance(before, torch.Generator) or before is after or before == after
+
+
+def changed_paths(name: str, before: Any, after: Any) -> list[str]:
+    """Return the parts of the argument `name` that differ: the name or, for a module, paths such as "model.mask".
+
+    In a module, the following can differ: parameters, their requires_grad and whether they have gradients; buffers and
+    attributes with plain data; training mode; the number of hooks.
+    """
+    if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
+        return [] if values_identical(before, after) else [name]
+    parts, other_parts = dict(before.named_modules()), dict(after.named_modules())
+    paths = list(parts.keys() ^ other_parts.keys())
+    for key in parts.keys() & other_parts.keys():
+        contents, other_contents = _module_contents(parts[key]), _module_contents(other_parts[key])
+        names = contents.keys() | other_contents.keys()
+        changed = [n for n in names if not values_identical(contents.get(n), other_contents.get(n))]
+        paths += [f"{key}.{n}" if key else n for n in changed]
+    return sorted(f"{name}.{path}" for path in paths)
+
+
+def _module_contents(module: nn.Module) -> dict[str, Any]:
+    """Return the parameters, buffers, plain attributes and the number of hooks of a module, without its submodules."""
+    contents = {n: v for n, v in vars(module).items() if not n.startswith("_") and _is_plain_data(v)}
+    contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
+    contents |= dict(module._buffers)
+    hooks = len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks)
+    return contents | {"hooks": hooks}
+
+
+def outer_variables(answer: Any) -> dict[str, Any]:
+    """Return copies of the variables with plain data that a function can change from call to call.
+
+    These are the notebook's variables, the variables of an enclosing function and the defaults of arguments.
+    """
+    answer = inspect.unwrap(answer) if callable(answer) else answer
+    if not isinstance(answer, types.FunctionType):
+        return {}
+    outer = inspect.getclosurevars(answer)
+    defaults = {n: p.default for n, p in inspect.signature(answer).parameters.items() if p.default is not p.empty}
+    variables = {**outer.globals, **outer.nonlocals, **defaults}
+    return {name: copy_value(value) for name, value in variables.items() if _is_plain_data(value)}
+
+
+def _is_plain_data(value: Any, depth: int = 4) -> bool:
+    """Tell whether a value is plain data, with at most `depth` containers inside each other."""
+    if isinstance(value, (list, tuple, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(_is_plain_data(item, depth - 1) for item in items)
+    return value is None or isinstance(value, (Tensor, bool, int, float, str))
 
 
 def build_failure(error: BaseException, answer: Any) -> Failure:

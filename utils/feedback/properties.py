@@ -6,19 +6,19 @@ results ("a row does not sum to one"), and rejects answers that are wrong but ag
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from utils.feedback.exercise import Case, case
+from utils.feedback.compare import values_equal
+from utils.feedback.exercise import Case, Exercise, case
 from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
 from utils.feedback.probe import Probe, Trial
-from utils.feedback.runner import cached_oracle_gradients, observe_oracle
+from utils.feedback.runner import observe_oracle
 
 Property = Callable[[Probe], str | None]
 
@@ -196,45 +196,26 @@ def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
     return _representative_trials(trials) if probe.has_correct_values else trials
 
 
-def remembers_nothing(probe: Probe) -> str | None:
-    """Check that a result depends only on the current input and parameters, not on an earlier call."""
-    for trial in _select_trials(probe, lambda case: case.fill and all(isinstance(a, Tensor) for a in case.args)):
-        first = trial.case
-        second = replace(first, seed=first.seed + 1000, args=tuple(a.flip(0) for a in first.args))
-        fresh, used = probe.run(second), probe.runner.run_after_earlier_case(second, earlier=first)
-        if fresh.failure or used.failure:
-            continue
-        if not torch.allclose(_first_tensor(fresh.value), _first_tensor(used.value), atol=1e-5):
-            return (
-                "After an earlier call, your object returns a different result from a new object with the same"
-                " parameters and the same input: it keeps a value from the first call or from `__init__`. Training"
-                " changes the parameters after every call, so compute the result from the current parameters in each"
-                " call."
-            )
-    return None
+def works_when_changed(
+    case: Case, prepare: Callable[[nn.Module], None], expected: Callable[[Exercise], Tensor], message: str
+) -> Property:
+    """Check that the lesson's later cells can change a module, for example replace one of its parts.
 
+    Args:
+        case: the case to run.
+        prepare: changes the module; a function of `utils.test_doubles`.
+        expected: returns the result that the changed module should give, from the exercise.
+        message: the message if it gives another result or raises an exception.
+    """
 
-_DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
+    def broken(probe: Probe) -> str | None:
+        if not probe.has_correct_values:
+            return None
+        observation = probe.run(case, prepare=prepare)
+        right = values_equal(observation.value, expected(probe.exercise), 1e-4, "wider")
+        return None if observation.failure is None and right else message
 
-
-def slopes_agree(probe: Probe) -> str | None:
-    """Check the values of the gradients, which are wrong if an intermediate value is treated as a constant."""
-    if not probe.has_correct_values:  # wrong results have wrong gradients, so this check would explain nothing
-        return None
-    for trial in probe.trials:
-        gradients = probe.runner.compute_gradients(trial.case)
-        for name, expected in cached_oracle_gradients(probe.exercise, trial.case).items():
-            gradient = gradients.get(name)
-            if gradient is None or expected is None:
-                continue
-            if not torch.allclose(gradient, expected, rtol=1e-3, atol=1e-3 * float(1 + expected.abs().max())):
-                match = _DETACHING_CALL.search(probe.runner.inspect_code().source)
-                guess = f" Does `{match[0]}` turn something into a constant?" if match else ""
-                return (
-                    f"The result is right, but the gradient for {name} is not: your code treats something that depends"
-                    f" on {name} as a constant, or its result differs by too little to notice.{guess}"
-                )
-    return None
+    return broken
 
 
 def draws_nothing(why: str) -> Property:

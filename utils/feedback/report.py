@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -48,6 +48,22 @@ class Table:
     inputs: list[tuple[str, list[list[str]]]] = field(default_factory=list)
 
 
+class TraceLine(NamedTuple):
+    """A line of an answer in a trace.
+
+    Attributes:
+        line: the number of the line.
+        code: its text.
+        note: the expected values that it gives, or the value that it fails to give.
+        state: "right", "wrong", or "" if the line gives none of the expected values.
+    """
+
+    line: int
+    code: str
+    note: str
+    state: str
+
+
 @dataclass
 class Report:
     """The result of `check(...)`. `bool(report)` tells whether the exercise is passed.
@@ -63,6 +79,8 @@ class Report:
         relation: for the reason "difference", how the numbers are related to the expected numbers ("factor",
             "transpose" …), or "slip" if only a lint finding explains them; otherwise None.
         printed: what the answer printed on the case that the report shows.
+        departure: the intermediate value that no line gives, such as "the scaled scores", or None if it is unknown.
+        trace: the lines of the answer up to the step at which its computation goes wrong.
     """
 
     name: str
@@ -74,6 +92,8 @@ class Report:
     property: str | None = None
     relation: str | None = None
     printed: str = field(default="", repr=False)
+    departure: str | None = None
+    trace: list[TraceLine] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         if self.reason not in REASONS:
@@ -84,6 +104,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{html.MARK[self.status]} {self.name}: {self.message}"]
+        if self.trace:
+            lines += ["", *_text_trace(self.trace)]
         if self.table:
             lines += ["", *_text_table(self.table)]
         if self.printed:
@@ -95,7 +117,12 @@ class Report:
     def _repr_html_(self) -> str:
         sign, name = f'<span aria-hidden="true">{html.MARK[self.status]} </span>', html.escape(self.name)
         message = f"<b>{sign}<code>{name}</code></b>: {html.inline_html(self.message)}"
-        wide = _html_table(self.table) if self.table else ""
+        wide = (
+            html.code_lines([(_TRACE_MARK[t.state], *t[:3], t.state == "wrong") for t in self.trace])
+            if self.trace
+            else ""
+        )
+        wide += _html_table(self.table) if self.table else ""
         if self.printed:
             wide += html.text_line(PRINTED) + html.code_block(self.printed)
         return html.card(message, self.status, wide_content=wide, status=True)
@@ -171,6 +198,16 @@ def format_number(value: Any, digits: int = 4) -> str:
         value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # prevents the output -0.0000
         return f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.{digits - 1}g}"
     return str(value)
+
+
+_TRACE_MARK = {"right": "✓", "wrong": "✗", "": " "}
+
+
+def _text_trace(trace: Sequence[TraceLine]) -> list[str]:
+    """Write the lines of a trace with their numbers and notes."""
+    width = max(len(t.code) for t in trace)
+    numbered = ((t, f"{_TRACE_MARK[t.state]} {t.line:>3}  {t.code}") for t in trace)
+    return [f"{text.ljust(width + 7)}  # {t.note}" if t.note else text for t, text in numbered]
 
 
 def _text_table(table: Table) -> list[str]:

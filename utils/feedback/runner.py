@@ -7,6 +7,8 @@ comes out. Test doubles and views are built by name from `utils.test_doubles`, w
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import inspect
 import linecache
@@ -19,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from utils.feedback.call_trace import CallRecorder, TracedCall
 from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
 from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
 from utils.feedback.instantiate import build_module, copy_value, fill_parameters, make_module_class
@@ -27,9 +30,12 @@ from utils.feedback.observe import (
     Observation,
     RunOptions,
     build_failure,
+    call_answer,
+    changed_paths,
     collect_tensors,
     function_source,
     is_float,
+    outer_variables,
     preserve_global_state,
     record_run,
     seed_torch,
@@ -72,8 +78,25 @@ class Runner(Protocol):
         """Run the answer on a case, and record what the options ask for."""
         ...
 
-    def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
-        """Call an object on `earlier`, change its parameters, and run it on `case`."""
+    def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
+        """Run the answer on several cases, one after the other, as a notebook does.
+
+        A module is created once, for the first case, and gets the parameters of each case before its call. Cases with
+        the same model or layer as an argument share one copy of it. After each call, the caller overwrites the result.
+        The sequence ends at the first exception.
+
+        Args:
+            cases: the cases, in order.
+            gradients: whether torch records gradients.
+        """
+        ...
+
+    def run_copies(self, case: Case) -> list[Observation]:
+        """Run three copies of a module: a deep copy, and new objects that load its state_dict and its parameters."""
+        ...
+
+    def trace(self, case: Case) -> list[TracedCall]:
+        """Run the answer on a case, and record the torch calls of its own lines. Return [] for a value."""
         ...
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
@@ -94,6 +117,7 @@ class InProcessRunner:
 
     def __init__(self, form: AnswerSignature, answer: Any) -> None:
         self.form, self.answer = form, answer
+        self._outer = outer_variables(answer)  # before the first call
 
     def inspect_code(self) -> CodeTraits:
         if self.form.kind == "value":
@@ -126,16 +150,63 @@ class InProcessRunner:
         inputs = [*case.args, *case.kwargs.values()]
         return self.form.differentiable and (self.form.kind == "module" or any(map(is_float, inputs)))
 
-    def run_after_earlier_case(self, case: Case, earlier: Case) -> Observation:
-        with preserve_global_state(earlier.seed):
+    def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
+        observations: list[Observation] = []
+        shared: dict[int, Any] = {}
+        with preserve_global_state(cases[0].seed), torch.set_grad_enabled(gradients):
             try:
-                module = build_module(self.answer, earlier)
-                module(*copy_value(earlier.args), **copy_value(dict(earlier.kwargs)))
-                fill_parameters(module, case.seed)
-                seed_torch(case.seed)
-                return Observation(to_plain_tensors(module(*copy_value(case.args), **copy_value(dict(case.kwargs)))))
+                call = build_module(self.answer, cases[0]) if self.form.kind == "module" else self.answer
+                attributes = _attributes(call)
+                for case in cases:
+                    observation = self._run_next(call, case, shared)
+                    outer = outer_variables(self.answer)
+                    kept = [n for n, v in self._outer.items() if not values_identical(v, outer.get(n))]
+                    kept += [f"self.{n}" for n, v in _attributes(call).items() if attributes.get(n, ...) is not v]
+                    observations.append(replace(observation, kept=tuple(kept)))
             except (Exception, SystemExit) as error:
-                return Observation(failure=build_failure(error, self.answer))
+                observations.append(Observation(failure=build_failure(error, self.answer)))
+        return observations
+
+    def _run_next(self, call: Any, case: Case, shared: dict[int, Any]) -> Observation:
+        """Call the answer on the next case of a sequence. `shared` has the copies of modules, by the original's id."""
+        if self.form.kind == "module" and case.fill:
+            fill_parameters(call, case.seed)
+        args = tuple(
+            shared.setdefault(id(a), copy_value(a)) if isinstance(a, nn.Module) else copy_value(a) for a in case.args
+        )
+        kwargs = copy_value(dict(case.kwargs))
+        seed_torch(case.seed)
+        value = call_answer(self.form, call, args, kwargs)
+        before, after = (self.form.bind_arguments(a, k) for a, k in ((case.args, case.kwargs), (args, kwargs)))
+        changed = tuple(path for name in before for path in changed_paths(name, before[name], after[name]))
+        observation = Observation(copy_value(value), changed=changed)
+        if not any(isinstance(a, nn.Module) for a in args):  # a result may be a view of a model's own parameter
+            _overwrite(value)
+        return observation
+
+    def run_copies(self, case: Case) -> list[Observation]:
+        observations = []
+        reload = functools.partial(_reload, answer=self.answer, case=case)
+        load_parameters = functools.partial(reload, parameters_only=True)
+        for make_copy in (copy.deepcopy, reload, load_parameters):
+            with preserve_global_state(case.seed):
+                try:
+                    module = build_module(self.answer, case)
+                    module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
+                    module = make_copy(module)
+                    seed_torch(case.seed)
+                    value = module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
+                    observations.append(Observation(to_plain_tensors(value)))
+                except (Exception, SystemExit) as error:
+                    observations.append(Observation(failure=build_failure(error, self.answer)))
+        return observations
+
+    def trace(self, case: Case) -> list[TracedCall]:
+        if self.form.kind == "value":
+            return []
+        recorder = CallRecorder(source_files(self.answer))
+        record_run(self.form, self.answer, case, RESULT_ONLY, recorder)
+        return recorder.calls
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         with preserve_global_state(case.seed):
@@ -177,17 +248,46 @@ class InProcessRunner:
 
     def _compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         with preserve_global_state(case.seed):
-            module = build_module(self.answer, case)
-            args = [a.requires_grad_() if is_float(a) else a for a in copy_value(case.args)]
+            module = build_module(self.answer, case) if self.form.kind == "module" else None
+            args = tuple(a.requires_grad_() if is_float(a) else a for a in copy_value(case.args))
+            kwargs = copy_value(dict(case.kwargs))
             seed_torch(case.seed)
-            value = module(*args, **copy_value(dict(case.kwargs)))
+            value = call_answer(self.form, module or self.answer, args, kwargs)
             value = value[0] if isinstance(value, tuple) else value
-            inputs = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
-            leaves = {"the input" if a is args[0] else "an input": a for a in inputs}
-            leaves |= {f"`{n}`": p for n, p in module.named_parameters()}
-            weights = torch.linspace(-1, 1, value.numel()).view(value.shape)
+            leaves = {
+                f"`{n}`": a
+                for n, a in self.form.bind_arguments(args, kwargs).items()
+                if is_float(a) and a.requires_grad
+            }
+            leaves |= {f"`{n}`": p for n, p in module.named_parameters()} if module else {}
+            weights = torch.linspace(-1, 1, value.numel()).view(value.shape) if value.dim() else torch.ones(())
             gradients = torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)
             return dict(zip(leaves, gradients))
+
+
+def _attributes(answer: Any) -> dict[str, Any]:
+    """Return the buffers and own attributes of a module, by name; {} for a function."""
+    if not isinstance(answer, nn.Module):
+        return {}
+    return {n: v for n, v in vars(answer).items() if not n.startswith("_")} | dict(answer._buffers)
+
+
+def _overwrite(value: Any) -> None:
+    """Overwrite the tensors of a result, as a caller may do, unless autograd forbids it."""
+    for tensor in collect_tensors(value):
+        if not isinstance(tensor, nn.Parameter) and not tensor.is_meta:
+            with torch.no_grad(), contextlib.suppress(RuntimeError):
+                tensor.zero_()
+
+
+def _reload(
+    module: nn.Module, answer: Callable[..., nn.Module], case: Case, parameters_only: bool = False
+) -> nn.Module:
+    """Return a new object with the same state_dict, or with a state_dict of the parameters only."""
+    fresh = build_module(answer, replace(case, fill=False))
+    state = {n: p.detach() for n, p in module.named_parameters()} if parameters_only else module.state_dict()
+    fresh.load_state_dict(state)
+    return fresh
 
 
 def _has_ellipsis(value: Any) -> bool:

@@ -7,7 +7,7 @@ imports only the standard library and the colours, because `from utils import ch
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 from utils.show.colours import ACCENT
@@ -48,6 +48,24 @@ def status_mark(state: str) -> str:
 def code_block(text: str) -> str:
     """Return code as HTML that scrolls sideways instead of wrapping."""
     return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
+
+
+def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
+    """Return numbered lines of code as HTML, each with a mark and a note; a highlighted line has a bar at its side.
+
+    Args:
+        lines: for each line its mark, number, code, note, and whether it is highlighted.
+    """
+
+    def row(mark: str, number: int, code: str, note: str, highlighted: bool) -> str:
+        bar = f"border-left:3px solid {ACCENT['failed']};font-weight:600;" if highlighted else ""
+        cells = (mark, str(number), code, note)
+        styles = ("", "text-align:right;", "white-space:pre;font-family:var(--jp-code-font-family,monospace);", "")
+        columns = (f'<td style="text-align:left;padding:1px 6px;{s}">{escape(c)}</td>' for s, c in zip(styles, cells))
+        return f'<tr style="{bar}">{"".join(columns)}</tr>'
+
+    rows = "".join(row(*line) for line in lines)
+    return f'<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:4px 0">{rows}</table></div>'
 
 
 def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tuple[int, int]] = ()) -> str:

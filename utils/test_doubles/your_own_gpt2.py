@@ -36,12 +36,12 @@ class _SinglePositionLinear(nn.Linear):
 
     def __init__(self, n_inputs: int, n_outputs: int, label: str, strict: bool) -> None:
         super().__init__(n_inputs, n_outputs)
-        self.label, self.strict, self.called = label, strict, False
+        self.label, self.strict, self._called = label, strict, False
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.strict and self.called and input.dim() > 2 and input.shape[-2] > 1:
+        if self.strict and self._called and input.dim() > 2 and input.shape[-2] > 1:
             raise RuntimeError(f"{input.shape[-2]} positions went through {self.label} {REFUSAL_PHRASE}")
-        self.called = True
+        self._called = True
         return super().forward(input)
 
 
@@ -101,3 +101,8 @@ class FakeGPT(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
+
+
+def silence_mlp(block: nn.Module) -> None:
+    """Replace the result of a block's MLP by zeros, with a hook, as a later cell of the lesson does."""
+    block.mlp.register_forward_hook(lambda part, inputs, output: 0 * output)

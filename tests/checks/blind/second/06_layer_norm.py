@@ -84,7 +84,7 @@ class LayerNorm(nn.Module):
         normed = nn.functional.layer_norm(residual, residual.shape[1:], eps=self.eps)
         return normed * self.w + self.b
 
-# %% LayerNorm wrong (property slopes_agree): mean and variance are taken without gradient, so the gradient to the input is not that of the formula
+# %% LayerNorm wrong (property gradients): mean and variance are taken without gradient, so the gradient to the input is not that of the formula
 class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-6):
         super().__init__()
@@ -278,7 +278,7 @@ class SelfAttentionLayer(nn.Module):
         src += self.norm1(attended)
         return src
 
-# %% SelfAttentionLayer wrong (property slopes_agree): attention gets a detached copy, so no gradient flows back through attention to earlier layers
+# %% SelfAttentionLayer wrong (property gradients): attention gets a detached copy, so no gradient flows back through attention to earlier layers
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim: int):
         super().__init__()

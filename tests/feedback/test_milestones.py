@@ -1,0 +1,143 @@
+"""Milestones: the step at which a computation departs from the expected one."""
+
+import linecache
+import textwrap
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import case
+from utils.feedback.runner import InProcessRunner
+
+
+@pytest.fixture
+def mixed(declare_exercise):
+    """Weights of scaled scores, and the weighted means of x: the intermediate values have names."""
+
+    def milestones(x):
+        scores = x @ x.cumsum(-1).mT
+        scaled = scores / x.shape[-1] ** 0.5
+        weights = F.softmax(scaled, -1)
+        exponentials = {"the exponentials?": scaled.exp()}
+        return {"the scores": scores, "the scaled scores": scaled, **exponentials, "the weights": weights}
+
+    return declare_exercise(
+        "mixed",
+        oracle=lambda x: F.scaled_dot_product_attention(x[None], x[None].cumsum(-1), x[None])[0],
+        milestones=milestones,
+        cases=lambda rand: [case(rand(1, 2)), case(rand(4, 3)), case(rand(5, 2))],
+    )
+
+
+def answer(body):
+    """Define a function `mixed(x)` with this body, whose lines torch errors and traces can quote."""
+    source = "def mixed(x):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
+    file = f"<mixed {hash(source)}>"
+    linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
+    names = {"torch": torch, "F": F}
+    exec(compile(source, file, "exec"), names)
+    return names["mixed"]
+
+
+RIGHT = """
+keys = x.cumsum(-1)
+scores = x @ keys.mT
+scaled = scores / x.shape[-1] ** 0.5
+weights = torch.softmax(scaled, dim=-1)
+return weights @ x
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, departure, line",
+    [
+        ("x @ keys.mT", "x @ keys.flip(0).mT", "the scores", 3),
+        ("/ x.shape[-1] ** 0.5", "/ x.shape[-1] ** 0.3", "the scaled scores", 4),
+        ("torch.softmax(scaled, dim=-1)", "torch.softmax(scaled * 2, dim=-1)", "the weights", 5),
+        ("torch.softmax(scaled, dim=-1)", "torch.exp(scaled) / torch.exp(scaled).sum()", "the weights", 5),
+        ("weights @ x", "weights @ x.flip(0)", "the result", 6),
+    ],
+)
+def test_the_first_wrong_line_is_named(mixed, old, new, departure, line):
+    assert diagnose(mixed, answer(RIGHT))
+    report = diagnose(mixed, answer(RIGHT.replace(old, new)))
+    assert report.departure == departure, str(report)
+    (wrong,) = [t for t in report.trace if t.state == "wrong"]
+    assert wrong.line == line and f"line {line} (" in report.message.lower()
+    assert all(t.state == "right" for t in report.trace if 2 < t.line < line)
+
+
+def test_the_tables_show_the_wrong_step(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("** 0.5", "** 0.3")))
+    assert report.table.caption == "mixed(x) with x of shape [5, 2]: the scaled scores"
+    x = mixed.sample_cases(0)[2].args[0]
+    assert report.table.expected[0][0] == f"{float((x @ x.cumsum(-1).mT)[0, 0]) / 2**0.5:.4f}"
+    assert report.table.yours[0][0] == f"{float((x @ x.cumsum(-1).mT)[0, 0]) / 2**0.3:.4f}"
+    assert (
+        "does not give the scaled scores" in str(report) and "does not give the scaled scores" in report._repr_html_()
+    )
+
+
+def test_a_result_that_is_never_used(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("torch.softmax(scaled", "torch.softmax(scores")))
+    expected = (
+        "Line 4 (`scaled = scores / x.shape[-1] ** 0.5`) gives the scaled scores, but this result is never used: "
+    )
+    assert (
+        expected + "`softmax` on line 5 (`weights = torch.softmax(scores, dim=-1)`) receives the scores."
+        in report.message
+    )
+
+
+def test_a_missing_step(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("return weights @ x", "return weights")))
+    assert report.reason == "shape" and "The step that gives the result is missing." in report.message
+
+
+def test_a_step_after_the_right_result(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("return weights @ x", "y = weights @ x\nreturn y * 1.1")))
+    assert "Line 6 (`y = weights @ x`) gives the result, but this is not what your code returns." in report.message
+
+
+@pytest.mark.parametrize(
+    "body, line",
+    [
+        (
+            """
+            rows = []
+            for q in x:
+                scores = q @ x.cumsum(-1).mT
+                weights = torch.softmax(scores / x.shape[-1] ** 0.4, dim=-1)
+                rows.append(weights @ x)
+            return torch.stack(rows)
+            """,
+            5,
+        ),
+        (
+            """
+            e = torch.exp(x @ x.cumsum(-1).mT / x.shape[-1] ** 0.5)
+            w = e / e.sum(0)
+            return w @ x
+            """,
+            3,
+        ),
+    ],
+)
+def test_loops_and_other_ways(mixed, body, line):
+    report = diagnose(mixed, answer(body))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [line], str(report)
+
+
+def test_a_trace_records_the_calls_of_the_learners_lines(mixed):
+    runner = InProcessRunner(mixed.signature, answer(RIGHT))
+    calls = runner.trace(mixed.sample_cases(0)[1])
+    assert [(c.name, c.line) for c in calls] == [
+        ("cumsum", 2),
+        ("matmul", 3),
+        ("div", 4),
+        ("softmax", 5),
+        ("matmul", 6),
+    ]
+    assert [c.inputs for c in calls] == [[], [0], [1], [2], [3]]

@@ -1,0 +1,234 @@
+"""The sweeps: properties that the engine tests for every exercise."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.feedback.answers import with_name
+from utils.feedback.diagnose import diagnose
+from utils.feedback.exercise import all_exercises, case, layer_parameters
+from utils.feedback.runner import to_learner_answer
+from utils.feedback.sweeps import SWEEPS, applicable_sweeps
+
+
+@pytest.fixture
+def causal_mean(declare_exercise):
+    """Each row of the result is the mean of all rows up to it; a masked row does not count."""
+
+    def oracle(x, mask=None):
+        allowed = torch.ones(x.shape[-2], x.shape[-2]).tril()
+        allowed = allowed if mask is None else allowed * mask
+        return (allowed / allowed.sum(-1, keepdim=True)) @ x
+
+    return declare_exercise(
+        "causal_mean",
+        oracle=oracle,
+        differentiable=True,
+        cases=lambda rand: [case(rand(2, 4, 3)), case(rand(5, 3), mask=rand.mask(5, 5))],
+    )
+
+
+@pytest.fixture
+def centred(declare_exercise):
+    return declare_exercise(
+        "Centred",
+        initial_parameters=lambda width, max_len: layer_parameters(layer=nn.Linear(width, width)),
+        oracle=lambda p, x: F.linear(x - x.mean(-1, keepdim=True), p["layer.weight"], p["layer.bias"]),
+        cases=lambda rand: [case(rand(4, 3), init=(3, 4)), case(rand(2, 4, 3), init=(3, 6))],
+    )
+
+
+def right(x, mask=None):
+    size = x.shape[-2]
+    allowed = torch.ones(size, size).tril() * (1 if mask is None else mask)
+    return (allowed / allowed.sum(-1, keepdim=True)) @ x
+
+
+def remembers_the_mask():
+    kept = {}
+
+    def answer(x, mask=None):
+        if mask is not None:
+            kept[x.shape[-2]] = mask
+        return right(x, kept.get(x.shape[-2]))
+
+    return answer
+
+
+def up_to_64(x, mask=None):
+    return right(x, mask) if x.shape[-2] <= 64 else x * 0 + right(x[..., :1, :], None)
+
+
+def hides_zeros(x, mask=None):
+    return right(x, mask) + (x == 0) * 0.5
+
+
+def clamped(x, mask=None):
+    return right(x.clamp(-5, 5), mask)
+
+
+def equal_rows(x, mask=None):
+    same = (x[..., :1, :] == x[..., -1:, :]).all(-1, keepdim=True)
+    return right(x, mask) + same * (x.shape[-2] > 1) * 0.5
+
+
+def without_gradient(x, mask=None):
+    return right(x, mask).detach().requires_grad_()
+
+
+def half_a_gradient(x, mask=None):
+    return right(x, mask) / 2 + right(x.detach(), mask) / 2
+
+
+@pytest.mark.parametrize(
+    "answer, found",
+    [
+        (remembers_the_mask(), "state"),
+        (up_to_64, "sizes"),
+        (hides_zeros, "zeros"),
+        (clamped, "large"),
+        (equal_rows, "ties"),
+        (without_gradient, "lets_gradients_through"),
+        (half_a_gradient, "gradients"),
+    ],
+)
+def test_each_sweep_finds_its_kind_of_mistake(causal_mean, answer, found):
+    report = diagnose(causal_mean, with_name("causal_mean", answer))
+    assert (report.status, report.property) == ("failed", found), str(report)
+
+
+def test_a_right_answer_passes_all_sweeps(causal_mean):
+    assert diagnose(causal_mean, with_name("causal_mean", right))
+    assert applicable_sweeps(causal_mean) == ["state", "gradients", "sizes", "zeros", "ties", "large", "hidden rows"]
+
+
+def test_an_exercise_opts_out_of_a_sweep(causal_mean, declare_exercise):
+    tolerant = declare_exercise(
+        "causal_mean",
+        oracle=causal_mean.oracle,
+        cases=causal_mean.cases,
+        unswept={"large": "the page says that inputs are small"},
+    )
+    assert diagnose(tolerant, with_name("causal_mean", clamped))
+    assert "large" not in applicable_sweeps(tolerant)
+
+
+class Centred(nn.Module):
+    def __init__(self, width, max_len):
+        super().__init__()
+        self.layer, self.max_len = nn.Linear(width, width), max_len
+
+    def forward(self, x):
+        return self.layer(x - x.mean(-1, keepdim=True))
+
+
+class FirstWeights(Centred):
+    def forward(self, x):
+        self.kept = getattr(self, "kept", self.layer.weight * 1.0)
+        return (x - x.mean(-1, keepdim=True)) @ self.kept.T + self.layer.bias
+
+
+class FirstWeightsWithoutGradients(FirstWeights):
+    def forward(self, x):
+        return Centred.forward(self, x) if torch.is_grad_enabled() else FirstWeights.forward(self, x)
+
+
+class ShrinksItsTable(Centred):
+    def __init__(self, width, max_len):
+        super().__init__(width, max_len)
+        self.ones = torch.ones(max_len, 1)
+
+    def forward(self, x):
+        self.ones = self.ones[: x.shape[-2]]
+        return super().forward(x * self.ones)
+
+
+class KeepsItsGraph(Centred):
+    def forward(self, x):
+        self.result = super().forward(x)
+        return self.result
+
+
+class SavesItsLength(Centred):
+    def __init__(self, width, max_len):
+        super().__init__(width, max_len)
+        self.register_buffer("length", torch.tensor(float(max_len)))
+
+
+@pytest.mark.parametrize(
+    "answer, found",
+    [
+        (FirstWeights, "state"),
+        (FirstWeightsWithoutGradients, "state"),
+        (ShrinksItsTable, "state"),
+        (KeepsItsGraph, "copies"),
+        (SavesItsLength, "parameters"),
+    ],
+)
+def test_modules_that_keep_something(centred, answer, found):
+    report = diagnose(centred, with_name("Centred", answer))
+    assert (report.status, report.property) == ("failed", found), str(report)
+
+
+def test_a_right_module_passes_all_sweeps(centred):
+    assert diagnose(centred, with_name("Centred", Centred))
+
+
+def test_results_that_share_memory(declare_exercise):
+    lower = declare_exercise("lower", oracle=lambda size: torch.ones(size, size).tril(), cases=[case(3), case(5)])
+    table = torch.ones(400, 400).tril()
+    assert diagnose(lower, with_name("lower", lambda size: table[:size, :size].clone()))
+    assert diagnose(lower, with_name("lower", lambda size: table[:size, :size])).property == "state"
+
+
+def test_a_width_of_one_is_tried_with_a_module_of_this_width(declare_exercise):
+    scaled = declare_exercise(
+        "Scaled",
+        initial_parameters=lambda width: {"w": torch.ones(width)},
+        oracle=lambda p, x: x * p["w"],
+        cases=lambda rand: [case(rand(4, 3), init=(3,))],
+    )
+    answer = to_learner_answer(scaled, lambda p, x: x * p["w"] / (x.shape[-1] > 1))
+    assert diagnose(scaled, answer).status == "failed"
+    assert diagnose(scaled, to_learner_answer(scaled, lambda p, x: p["w"] * x))
+
+
+def test_without_a_generator_the_global_seed_decides(declare_exercise):
+    noise = declare_exercise(
+        "noise",
+        oracle=lambda size, generator=None: torch.rand(size, generator=generator),
+        cases=lambda rand: [case(3, torch.Generator().manual_seed(0))],
+    )
+    own = torch.Generator().manual_seed(5)
+    assert diagnose(noise, with_name("noise", lambda size, generator=None: torch.rand(size, generator=generator)))
+    report = diagnose(
+        noise, with_name("noise", lambda size, generator=None: torch.rand(size, generator=generator or own))
+    )
+    assert report.property == "seed"
+
+
+def test_changes_inside_a_model_are_changes_of_an_argument(declare_exercise):
+    class Model(nn.Linear):
+        pass
+
+    run = declare_exercise("run", oracle=lambda model, x: model(x), cases=lambda rand: [case(Model(3, 2), rand(4, 3))])
+
+    def answer(model, x):
+        model.cache = x.clone()
+        return model(x)
+
+    assert diagnose(run, with_name("run", lambda model, x: model(x)))
+    assert "`model.cache`" in diagnose(run, with_name("run", answer)).message
+
+    def hooked(model, x):
+        model.register_forward_hook(lambda *given: None)
+        return model(x)
+
+    assert "`model.hooks`" in diagnose(run, with_name("run", hooked)).message
+
+
+def test_every_opt_out_names_a_sweep_and_a_reason():
+    for exercise in all_exercises().values():
+        for name, reason in exercise.unswept.items():
+            assert name in SWEEPS and len(reason.split()) > 4, (exercise.name, name)

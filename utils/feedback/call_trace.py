@@ -1,0 +1,95 @@
+"""Record the calls into torch that an answer's own lines make, with their results."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from utils.feedback.op_trace import collect_tensors
+
+MAX_CALLS = 400  # the number of recorded calls
+MAX_NUMBERS = 20_000  # a larger result is recorded without its numbers
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """One call into torch.
+
+    Attributes:
+        name: the name of the torch function, without underscores: "matmul", "truediv", "softmax".
+        line: the number of the learner's line that led to the call.
+        code: the text of this line.
+        value: the result if it is a tensor of numbers or bools, otherwise None.
+        inputs: the indices of the earlier calls whose results are arguments of this call.
+        has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
+        in_place: whether the call changed one of its arguments.
+    """
+
+    name: str
+    line: int
+    code: str
+    value: Tensor | None
+    inputs: list[int] = field(default_factory=list)
+    has_other_inputs: bool = False
+    in_place: bool = False
+
+
+class CallRecorder(TorchFunctionMode):
+    """Records, while the mode is active, each torch call of the learner's lines that returns a tensor.
+
+    A call inside a layer counts as a call of the line that calls the layer.
+
+    Args:
+        files: the names of the files that contain the learner's own code.
+    """
+
+    def __init__(self, files: set[str]) -> None:
+        super().__init__()
+        self.files = files
+        self.calls: list[TracedCall] = []
+        self._results: list[Tensor] = []  # keeps the results alive, so that their ids stay unique
+        self._origin: dict[int, int] = {}  # the index of the call that returned a tensor, by the tensor's id
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "").strip("_")
+        if name == "get" and isinstance(result, Tensor) and id(args[0]) in self._origin:  # an attribute, such as x.mT
+            self._origin[id(result)] = self._origin[id(args[0])]
+            self._results.append(result)
+        if len(self.calls) < MAX_CALLS and name not in _NOT_COMPUTED:
+            self._record(name, collect_tensors((args, kwargs or {})), args, result)
+        return result
+
+    def _record(self, name: str, tensors: list[Tensor], args: tuple, result: Any) -> None:
+        line, code = self._line()
+        if line is None:
+            return
+        changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
+        for value in collect_tensors(result) if changed is None else [changed]:
+            inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
+            others = any(id(t) not in self._origin for t in tensors)
+            shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
+            in_place = changed is not None or any(value is t for t in tensors)
+            self._origin[id(value)] = len(self.calls)
+            self._results.append(value)
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, in_place))
+
+    def _line(self) -> tuple[int | None, str]:
+        """Return the learner's line that is running, and its text."""
+        frame = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename not in self.files:
+            frame = frame.f_back
+        if frame is None:
+            return None, ""
+        return frame.f_lineno, linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+
+
+_WRITES = {"setitem"}  # calls that return nothing and change their first argument
+# calls that ask for a property of a tensor instead of computing one
+_NOT_COMPUTED = {"get", "size", "dim", "numel", "is_floating_point", "len", "stride", "is_contiguous", "set", "item",
+                 "tolist", "requires_grad"}  # fmt: skip

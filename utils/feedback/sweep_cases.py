@@ -1,0 +1,293 @@
+"""Derive cases for the sweeps from an exercise's own cases: other sizes, special numbers, sequences of calls.
+
+The oracle decides whether a derived case is valid: it must give a result with a finite number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from utils.feedback.exercise import Case, Exercise, Sampler
+from utils.feedback.instantiate import copy_value
+from utils.feedback.observe import collect_tensors, is_float, values_identical
+from utils.feedback.runner import cached_cases, cached_oracle_observation
+
+LARGE = 66  # larger than any size on the lessons' pages and in the other cases; even, because some widths must be
+LONGEST = 300  # a length that no 8-bit integer can hold
+COUNT = 12  # a number of layers or heads with two digits
+FACTOR = 6.0  # multiplies the inputs, so that scores exceed plausible limits
+CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
+COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
+LENGTHS = {"size": LONGEST, "position": LONGEST, "n_tokens": LARGE, "seq_len": LARGE, "L": LARGE, "max_len": LARGE}
+AXES = ("dim", "axis")  # arguments that select an axis
+
+
+def base_cases(exercise: Exercise) -> list[Case]:
+    """Return the first case of each kind: with the same kinds of arguments, without an exception of the oracle."""
+    kinds: dict[Hashable, Case] = {}
+    for case in cached_cases(exercise, 0):
+        usable = case.fill and not case.train and cached_oracle_observation(exercise, case, False).failure is None
+        tensors = tuple(a.dim() if isinstance(a, Tensor) else type(a) for a in case.args)
+        if usable:
+            kinds.setdefault((tuple(sorted(case.kwargs)), tensors), case)
+    return list(kinds.values())[:5]
+
+
+def _map_tensors(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    """Return the case with each tensor argument changed."""
+    args = tuple(change(a) if isinstance(a, Tensor) else a for a in case.args)
+    return replace(
+        case, args=args, kwargs={n: change(a) if isinstance(a, Tensor) else a for n, a in case.kwargs.items()}
+    )
+
+
+def _tensors(case: Case) -> list[Tensor]:
+    return [a for a in (*case.args, *case.kwargs.values()) if isinstance(a, Tensor)]
+
+
+def _axis_sizes(case: Case) -> list[int]:
+    return sorted({size for tensor in _tensors(case) for size in tensor.shape if size > 1})
+
+
+def _resize(case: Case, old: int, new: int) -> Case:
+    """Give every axis of size `old` the size `new`.
+
+    Additional entries repeat earlier ones, and their numbers vary a little. They are inserted before the last entry,
+    because the last column of an input can have a meaning of its own.
+    """
+    rand = Sampler(f"resize:{old}:{new}")
+    extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
+    index = torch.cat([torch.arange(min(old, new) - 1), extra, torch.tensor([old - 1])])
+
+    def resized(tensor: Tensor) -> Tensor:
+        result = tensor.detach()
+        for axis in (i for i, size in enumerate(tensor.shape) if size == old):
+            result = result.index_select(axis, index)
+            if is_float(result) and new > old:
+                variation = 1 + 0.3 * rand(*result.shape).clamp(-2, 2)
+                variation.narrow(axis, 0, old - 1).fill_(1.0)
+                variation.narrow(axis, new - 1, 1).fill_(1.0)
+                result = result * variation.to(result.dtype)
+        return result
+
+    return _map_tensors(case, resized)
+
+
+def _with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
+    """Return the case with each argument of the constructor changed by `change(name, value)`.
+
+    The fields of a configuration are changed like arguments.
+    """
+
+    def changed(name: str, value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{f.name: changed(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)}
+            )
+        return change(name, value) if type(value) is int else value
+
+    if exercise.initial_parameters is None:
+        return case
+    names = list(inspect.signature(exercise.initial_parameters).parameters)
+    init = case.init if isinstance(case.init, dict) else dict(zip(names, case.init))
+    new = {name: changed(name, value) for name, value in init.items()}
+    return replace(case, init=new if isinstance(case.init, dict) else tuple(new.values()))
+
+
+def _with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
+    """Raise the longest input that the case's module accepts to at least `size`, if its constructor limits it."""
+    return _with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
+
+
+def _with_width(exercise: Exercise, case: Case, old: int, new: int) -> Case:
+    """Replace the size `old` of the inputs and of the module's settings by `new`."""
+    return _with_settings(
+        exercise, _resize(case, old, new), lambda name, value: new if value == old and name not in CAPACITIES else value
+    )
+
+
+def _argument_values(exercise: Exercise, case: Case) -> dict[str, Any]:
+    """Return the arguments of a call by name, with defaults for those that the case leaves out."""
+    parameters = inspect.signature(exercise.oracle).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {**defaults, **exercise.signature.bind_arguments(case.args, case.kwargs)}
+
+
+def _with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Case:
+    """Return the case with another value of the argument `name`."""
+    index = exercise.signature.arguments.index(name)
+    if index < len(case.args):
+        return replace(case, args=(*case.args[:index], value, *case.args[index + 1 :]))
+    return replace(case, kwargs={**case.kwargs, name: value})
+
+
+def _works(exercise: Exercise, case: Case) -> bool:
+    """Tell whether the oracle gives a result with a finite number, or a result without floating-point numbers."""
+    try:
+        expected = cached_oracle_observation(exercise, case, False)
+    except Exception:  # the exercise's parse_result does not expect such a result
+        return False
+    floats = [t for t in collect_tensors(expected.value) if is_float(t)]
+    return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
+
+
+def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
+    """Return the sizes of those axes that the caller may choose: the oracle also accepts one more."""
+    if "sizes" in exercise.unswept:
+        return []
+    roomy = _with_capacity(exercise, case, max([0, *_axis_sizes(case)]) + 1)
+    return [n for n in _axis_sizes(case) if _works(exercise, _resize(roomy, n, n + 1))]
+
+
+def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Vary one size at a time: larger than any other case, and 1. A number among the arguments may also be a size."""
+    for name, value in _argument_values(exercise, case).items():
+        if type(value) is int and name in LENGTHS:
+            yield _with_argument(exercise, case, name, LENGTHS[name])
+        if type(value) is int and name in AXES:
+            dims = _tensors(case)[0].dim()
+            yield from (_with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
+    free = _free_sizes(exercise, case)
+    for size in free:
+        yield _with_capacity(exercise, _resize(case, size, LARGE), LARGE)
+        yield _resize(case, size, 1)
+    for size in _axis_sizes(case) if exercise.kind == "module" else ():
+        if size not in free:
+            yield from (_with_width(exercise, case, size, new) for new in (LARGE, 1))
+    yield _with_settings(exercise, case, lambda name, value: COUNT if name in COUNTS else value)
+    yield _with_settings(
+        exercise, case, lambda name, value: COUNT if name in COUNTS else 2 * COUNT if name == "d_out" else value
+    )
+
+
+def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set every second number to 0, then all numbers of the first row."""
+
+    def every_second(tensor: Tensor) -> Tensor:
+        keep = (torch.arange(tensor.numel()) % 2).view(tensor.shape)
+        return tensor * keep.to(tensor.dtype) if is_float(tensor) else tensor
+
+    def first_row(tensor: Tensor) -> Tensor:
+        if not is_float(tensor) or tensor.dim() < 2:
+            return tensor
+        result = tensor.clone()
+        result.select(-2, 0).zero_()
+        return result
+
+    yield replace(_map_tensors(case, every_second), note="every second number is 0")
+    yield replace(_map_tensors(case, first_row), note="the first row is 0")
+
+
+def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Make the rows of each input equal, then all tokens."""
+
+    def equal_rows(tensor: Tensor) -> Tensor:
+        if tensor.dtype == torch.bool or tensor.dim() < 1 or not tensor.numel():
+            return tensor
+        axis = -2 if is_float(tensor) and tensor.dim() > 1 else -1
+        return tensor.narrow(axis, 0, 1).expand_as(tensor).clone()
+
+    yield replace(_map_tensors(case, equal_rows), note="all rows are equal")
+    yield replace(_map_tensors(case, lambda t: t if is_float(t) or t.dtype == torch.bool else t * 0), note="zeros")
+
+
+def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Multiply the inputs, so that scores exceed plausible limits."""
+    changed = _map_tensors(case, lambda t: t * FACTOR if is_float(t) else t)
+    yield replace(changed, note=f"with inputs {FACTOR:.0f} times as large")
+
+
+def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Let a mask hide everything from one position."""
+
+    def hide_second(tensor: Tensor) -> Tensor:
+        if tensor.dtype != torch.bool or tensor.dim() < 2 or tensor.shape[-2] < 2:
+            return tensor
+        result = tensor.clone()
+        result.select(-2, 1).fill_(False)
+        return result
+
+    if any(t.dtype == torch.bool for t in _tensors(case)):
+        yield replace(_map_tensors(case, hide_second), note="row 1 of the mask is False")
+
+
+class Sweep(NamedTuple):
+    """A sweep over derived cases, and what it varies, as a text for the table of sweeps."""
+
+    what: str
+    vary: Callable[[Exercise, Case], Iterator[Case]]
+
+
+CASE_SWEEPS = {
+    "sizes": Sweep(f"each free size is 1 and {LARGE}", _sizes),
+    "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
+    "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
+    "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),
+    "hidden rows": Sweep("the mask hides every position from a row", _hidden_rows),
+}
+
+
+@functools.lru_cache(maxsize=256)
+def derived_cases(exercise: Exercise, name: str, key: Hashable) -> list[Case]:
+    """Return the valid cases of one sweep that differ from their base case. `key` is the exercise's cache key."""
+    cases = []
+    for base in base_cases(exercise):
+        for case in CASE_SWEEPS[name].vary(exercise, base):
+            same = values_identical((base.args, dict(base.kwargs)), (case.args, dict(case.kwargs)))
+            if not (same and case.init == base.init) and _works(exercise, case):
+                cases.append(case)
+    return cases
+
+
+@functools.lru_cache(maxsize=256)
+def call_sequences(exercise: Exercise, key: Hashable) -> list[list[Case]]:
+    """Return sequences of cases for one object: shorter, longer and with fewer arguments, then the first case again."""
+    sequences = []
+    bases = base_cases(exercise)
+    for base in bases:
+        sizes = _free_sizes(exercise, base)
+        first = _with_capacity(exercise, base, max([0, *sizes]) + 1)
+        steps = [_resize(first, n, m) for n in sizes for m in (n - 1, n + 1)]
+        steps += [replace(first, kwargs={}), _map_tensors(first, lambda t: t.flip(0) if t.dim() else t)]
+        if exercise.kind != "module":
+            steps += [other for other in bases if other is not base]
+            steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
+        if exercise.kind == "module":  # each step has other parameters, as after a training step
+            steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
+        sequence = [first, *(step for step in steps if _works(exercise, step)), first]
+        changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
+        sequences.append([_with_own_modules(step) for step in sequence] if changes else sequence)
+    return sequences
+
+
+def _with_other_numbers(argument: Any) -> Any:
+    """Return a copy of a model or layer with other parameters, as after a training step; other arguments unchanged."""
+    if not isinstance(argument, nn.Module):
+        return argument
+    module = copy_value(argument)
+    with torch.no_grad():
+        for tensor in filter(is_float, (*module.parameters(), *module.buffers())):
+            tensor.copy_(tensor.flip(0) if tensor.dim() else tensor)
+    return module
+
+
+def _with_own_modules(case: Case) -> Case:
+    """Return the case with copies of its modules, because a call changes them."""
+    args = tuple(copy_value(a) if isinstance(a, nn.Module) else a for a in case.args)
+    return replace(case, args=args)
+
+
+def cases_without_generator(exercise: Exercise) -> list[Case]:
+    """Return cases in which an optional generator is left out, so that the answer uses torch's own."""
+    optional = exercise.kind == "function" and [
+        n for n, p in inspect.signature(exercise.oracle).parameters.items() if n == "generator" and p.default is None
+    ]
+    return [_with_argument(exercise, base, "generator", None) for base in base_cases(exercise)[:1]] if optional else []

@@ -1,0 +1,230 @@
+"""Sweeps: properties that are tested for every exercise, after an answer is right on all its cases.
+
+A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
+opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from utils.feedback.exercise import Case, Exercise
+from utils.feedback.observe import Observation, is_float, values_identical
+from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
+from utils.feedback.probe import Trial
+from utils.feedback.runner import Runner, cached_oracle_gradients, cached_oracle_observation, parse_observation
+from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
+
+TOLERANCE = 1e-3  # sweeps look for gross differences; with large numbers, rounding errors grow
+# Here, an answer may raise an exception, or give nan where the oracle does not. If the page promises more, a property
+# tests it.
+_NOT_PROMISED = ("large", "hidden rows")
+
+SWEEPS = {
+    "state": "a shorter, a longer and the first input again, on one object, with and without gradients",
+    "seed": "without a generator, torch.manual_seed decides the result",
+    "gradients": "the gradients of inputs and parameters are the oracle's",
+    "copies": "a deep copy and a reloaded state_dict give the same result",
+    "parameters": "a state_dict that has only the parameters can be loaded",
+    **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
+}
+
+
+class Finding(NamedTuple):
+    """The result of a sweep that found a fault: a trial that is wrong, or a message."""
+
+    sweep: str
+    trial: Trial | None = None
+    message: str = ""
+
+
+@functools.lru_cache(maxsize=128)
+def tolerant(exercise: Exercise) -> Exercise:
+    """Return the exercise with the tolerance of the sweeps, and without misconceptions.
+
+    An answer that is right on the exercise's cases is none of the misconceptions, because each is wrong on a case.
+    """
+    return replace(exercise, atol=max(exercise.atol, TOLERANCE), misconceptions=())
+
+
+def applicable_sweeps(exercise: Exercise) -> list[str]:
+    """Return the names of the sweeps that apply to the exercise and that it does not opt out of."""
+    if exercise.kind == "value":
+        return []
+    key = exercise.cache_key and exercise.cache_key()
+    names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name, key)]
+    if exercise.kind == "module":
+        names = ["copies", "parameters", *names]
+    if exercise.requires_gradients:
+        names.insert(0, "gradients")
+    if cases_without_generator(exercise):
+        names.insert(0, "seed")
+    return [name for name in ("state", *names) if name not in exercise.unswept]
+
+
+def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
+    """Run the sweeps of an exercise on an answer that is right on its cases, and return the first fault."""
+    special = {
+        "state": _sweep_state,
+        "seed": _sweep_seed,
+        "gradients": _sweep_gradients,
+        "copies": _sweep_copies,
+        "parameters": _sweep_copies,
+    }
+    for name in applicable_sweeps(exercise):
+        sweep = special.get(name, _sweep_cases)
+        if finding := sweep(exercise, runner, name):
+            return finding
+    return None
+
+
+def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    key = exercise.cache_key and exercise.cache_key()
+    for case in derived_cases(exercise, name, key):
+        yours = parse_observation(exercise, case, runner.run(case))
+        if name in _NOT_PROMISED and yours.failure:
+            continue
+        trial = compare_where_finite(
+            case, yours, cached_oracle_observation(exercise, case, False), name in _NOT_PROMISED
+        )
+        if not trial.is_correct(tolerant(exercise)):
+            return Finding(name, trial)
+    return None
+
+
+def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
+    """Pair two observations, and replace the numbers that are not compared by 0.
+
+    The numbers where the oracle is not finite are not compared. With `only_ordinary`, neither are those where the
+    answer is not finite, nor rows that are 0 in the answer: numbers that are too large overflow or underflow.
+    """
+    if yours.failure or expected.failure:
+        return Trial(case, yours, expected)
+    left, right = _clear(yours.value, expected.value, only_ordinary)
+    return Trial(case, replace(yours, value=left), replace(expected, value=right))
+
+
+def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
+    """Replace the numbers that `compare_where_finite` ignores."""
+    if isinstance(yours, (tuple, list)) and isinstance(expected, (tuple, list)) and len(yours) == len(expected):
+        pairs = [_clear(a, b, only_ordinary) for a, b in zip(yours, expected)]
+        return type(yours)(a for a, _ in pairs), type(expected)(b for _, b in pairs)
+    if not (isinstance(yours, Tensor) and isinstance(expected, Tensor) and is_float(yours) and is_float(expected)):
+        return yours, expected
+    if yours.shape != expected.shape:
+        return yours, expected
+    ignored = ~expected.isfinite()
+    if only_ordinary:
+        ignored = ignored | ~yours.isfinite()
+        ignored = ignored | (yours == 0).all(-1, keepdim=True) if yours.dim() else ignored
+    return yours.detach().masked_fill(ignored, 0.0), expected.detach().masked_fill(ignored, 0.0)
+
+
+def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    key = exercise.cache_key and exercise.cache_key()
+    for sequence, gradients in itertools.product(call_sequences(exercise, key), (True, False)):
+        if not gradients and not exercise.requires_gradients:
+            continue
+        observations = runner.run_in_sequence(sequence, gradients)
+        for i, (case, yours) in enumerate(zip(sequence, observations)):
+            expected = cached_oracle_observation(exercise, case, False)
+            parsed = parse_observation(exercise, case, yours)
+            trial = compare_where_finite(case, parsed, expected, False)
+            if trial.is_correct(tolerant(exercise)):
+                continue
+            repeated = is_float(yours.value) and any(values_identical(yours.value, o.value) for o in observations[:i])
+            alone = parse_observation(exercise, case, runner.run(case))
+            alone_right = compare_where_finite(case, alone, expected, False).is_correct(tolerant(exercise))
+            kept = observations[i - 1].kept if i else ()
+            if not (alone_right or repeated or kept):
+                return Finding("sizes", compare_where_finite(case, alone, expected, False))
+            return Finding(name, message=_state_message(exercise, sequence[:i], case, trial, kept))
+    return None
+
+
+def _sweep_seed(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    for case in cases_without_generator(exercise):
+        observations = runner.run_in_sequence([case, replace(case, seed=case.seed + 1), case])
+        if any(o.failure for o in observations):
+            return Finding("sizes", Trial(case, observations[-1], cached_oracle_observation(exercise, case, False)))
+        first, _, again = observations
+        if not values_identical(first.value, again.value):
+            message = (
+                f"{call_text(exercise, case)} gives two results for one seed of torch.manual_seed."
+                " Without a generator, use torch's own random numbers: pass the argument on, even if it is None."
+            )
+            return Finding(name, message=message)
+    return None
+
+
+def _state_message(exercise: Exercise, earlier: list[Case], case: Case, trial: Trial, kept: Sequence[str]) -> str:
+    call, failure = call_text(exercise, case), trial.yours.failure
+    before = inputs_text(exercise, earlier[-1]) if earlier else ""
+    outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives a wrong result"
+    memory = (
+        f"Your code keeps values from call to call in {name_list_text(kept)}."
+        if kept
+        else "Does your code keep something from an earlier call?"
+    )
+    return (
+        f"{call} {outcome} after earlier calls{f' (the last one with {before})' if before else ''}. A result should"
+        f" depend only on the arguments and the parameters. {memory}"
+    )
+
+
+def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    """Compare gradients. They are wrong if the answer treats an intermediate value as a constant."""
+    for case in base_cases(exercise):
+        gradients = runner.compute_gradients(case)
+        for leaf, expected in cached_oracle_gradients(exercise, case).items():
+            if expected is None or not expected.isfinite().all() or leaf not in gradients:
+                continue
+            gradient = gradients[leaf]
+            tolerance = TOLERANCE * float(1 + expected.abs().max())
+            if gradient is None and float(expected.abs().max()) > tolerance:
+                return Finding(name, message=f"The result is right, but no gradient reaches {leaf}.{_guess(runner)}")
+            if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
+                message = (
+                    f"The result is right, but the gradient for {leaf} is not: your code treats something that depends"
+                    f" on {leaf} as a constant, or its result differs by too little to notice.{_guess(runner)}"
+                )
+                return Finding(name, message=message)
+    return None
+
+
+_DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
+
+
+def _guess(runner: Runner) -> str:
+    match = _DETACHING_CALL.search(runner.inspect_code().source)
+    return f" Does `{match[0]}` turn something into a constant?" if match else ""
+
+
+def _sweep_copies(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    case = next(iter(base_cases(exercise)), None)
+    if case is None:
+        return None
+    expected = cached_oracle_observation(exercise, case, False)
+    for (sweep, what), yours in zip(_COPIES, runner.run_copies(case)):
+        parsed = parse_observation(exercise, case, yours)
+        right = compare_where_finite(case, parsed, expected, False).is_correct(tolerant(exercise))
+        if sweep == name and not right:
+            failure = yours.failure
+            outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives another result"
+            return Finding(name, message=f"{call_text(exercise, case)} is right, but {what} {outcome}.")
+    return None
+
+
+_COPIES = (
+    ("copies", "a deep copy of your object after this call (`copy.deepcopy`)"),
+    ("copies", "a new object with the same arguments that loads its `state_dict()`"),
+    ("parameters", "a new object that loads a state_dict with the parameters, and with nothing else,"),
+)
