@@ -27,6 +27,7 @@ EVERY_LESSON = (
     "tests/checks/test_exercises.py",
     "tests/checks/test_blind.py",
     "tests/checks/test_test_doubles.py",
+    "tests/course/test_run_again.py",
     "tests/course/test_voice.py",
     "tests/instructor/test_solved_notebooks.py",
 )

@@ -112,10 +112,9 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         report = _failure_report(second.with_gradients())
         has_plain_result = not (exercise.view or exercise.parse_result)
         if report.misconception is None and has_plain_result and not _is_nearly_right(second):
-            report.message = (
-                "Your result is right for one set of numbers and wrong for another set: is it hard-coded instead of"
-                " computed? " + report.message
-            )
+            start = "Your result is right for one set of numbers and wrong for another set"
+            question = ": is it hard-coded instead of computed?" if _repeats_results(probe, second) else "."
+            report.message = f"{start}{question} {report.message}"
         return report
     broken = _broken_property(probe)
     if broken is not None:  # `if broken` would be wrong, because a failed report is falsy
@@ -134,6 +133,15 @@ def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Repor
     if report.reason == "difference":
         report.reason, report.property, report.relation = "property", finding.sweep, None
     return report
+
+
+def _repeats_results(first: Probe, second: Probe) -> bool:
+    """Tell whether an answer gave the same result for other numbers, although the expected result changed."""
+    equal = functools.partial(values_equal, atol=first.exercise.atol, dtypes="any")
+    return any(
+        equal(a.yours.value, b.yours.value) and not equal(a.expected.value, b.expected.value)
+        for a, b in zip(first.trials, second.trials)
+    )
 
 
 def _praise(probe: Probe) -> str:

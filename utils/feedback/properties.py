@@ -158,8 +158,7 @@ def moves_with_its_module(probe: Probe) -> str | None:
         if result.unmoved_tensor:
             return (
                 f"`self.{result.unmoved_tensor}` did not move when the module moved to another device: `.to(...)` moves"
-                " parameters, buffers and layers, but not a plain tensor on self. On a GPU, the first forward pass"
-                " would fail."
+                " parameters, buffers and layers, but not a plain tensor on self. Store it with register_buffer."
             )
         if result.has_device_mix:
             return (

@@ -10,11 +10,13 @@ PATCHES = {
 class Attack:
     import utils.feedback.diagnose as judge
     judge._all_right = lambda *a, **k: True
+    judge.run_sweeps = lambda *a: None
 """,
     "the comparison": """
 class Attack:
     import utils.feedback.compare as compare, utils.feedback.diagnose as judge
     compare.observations_agree = judge.observations_agree = lambda *a, **k: True
+    judge.run_sweeps = lambda *a: None
 """,
     "torch.equal": """
 class Attack:
@@ -25,6 +27,8 @@ class Attack:
 class Attack:
     import builtins
     builtins.all = lambda things: True
+    import utils.feedback.diagnose as judge
+    judge.run_sweeps = lambda *a: None
 """,
     "the exercise": """
 class Attack:
@@ -156,6 +160,7 @@ class Attack:
         time.sleep(0.05)
         while True:
             sys.modules["utils.feedback.diagnose"]._all_right = lambda *a, **k: True
+            sys.modules["utils.feedback.diagnose"].run_sweeps = lambda *a: None
             time.sleep(0.01)
     threading.Thread(target=wait, daemon=True).start()
 """

@@ -119,22 +119,22 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
 
 
 def _check_fields(result: Any) -> None:
-    """Check the texts and numbers of a record and of its inner records, except in fields that may hold anything.
+    """Check the texts and numbers of records, and of lists of records, except in fields that may hold anything.
 
     Raises:
         ProtocolError: a text is too long, or a number is negative or too large.
     """
-    if not dataclasses.is_dataclass(result):
-        return
-    for field in dataclasses.fields(result):
-        value = getattr(result, field.name)
-        if field.type == "Any":
-            continue
-        if isinstance(value, str) and len(value) > LONGEST:
-            raise ProtocolError(f"a text of more than {LONGEST:,} characters")
-        if isinstance(value, int) and not 0 <= value < LARGEST_NUMBER:
-            raise ProtocolError("a line or a count that is negative or too large")
-        _check_fields(value)
+    if isinstance(result, str) and len(result) > LONGEST:
+        raise ProtocolError(f"a text of more than {LONGEST:,} characters")
+    if isinstance(result, int) and not 0 <= result < LARGEST_NUMBER:
+        raise ProtocolError("a line or a count that is negative or too large")
+    if isinstance(result, (list, tuple)):
+        for item in result:
+            _check_fields(item)
+    if dataclasses.is_dataclass(result):
+        for field in dataclasses.fields(result):
+            if field.type != "Any":
+                _check_fields(getattr(result, field.name))
 
 
 def convert(data: Any, kind: type[T]) -> T:
