@@ -98,7 +98,20 @@ def test_a_missing_step(mixed):
 
 def test_a_step_after_the_right_result(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("return weights @ x", "y = weights @ x\nreturn y * 1.1")))
-    assert "Line 6 (`y = weights @ x`) gives the result, but this is not what your code returns." in report.message
+    start = "Line 6 (`y = weights @ x`) gives the result, as it should, but the multiplication on line 7 "
+    assert start + "(`return y * 1.1`) changes it." in report.message
+
+
+def test_a_changed_milestone_on_the_same_line(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("dim=-1)", "dim=-1) ** 2")))
+    sentence = "`softmax` on line 5 (`weights = torch.softmax(scaled, dim=-1) ** 2`) gives the weights, as it should."
+    assert sentence in report.message and "but the power on the same line gives none" in report.message
+
+
+def test_constants_are_no_steps(mixed):
+    body = RIGHT.replace("scaled = scores /", "factor = torch.tensor(1.3)\nscaled = factor * scores /")
+    report = diagnose(mixed, answer(body))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [5], str(report)
 
 
 @pytest.mark.parametrize(

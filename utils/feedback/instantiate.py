@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,8 +26,25 @@ def copy_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: copy_value(v) for k, v in value.items()}
     if isinstance(value, nn.Module):
-        return copy.deepcopy(value)
+        return _copy_module(value, {})
     return value
+
+
+def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
+    """Copy a module as `copy.deepcopy` does, but several times as fast: most of its dicts are empty."""
+    if id(value) in memo:
+        return memo[id(value)]
+    if isinstance(value, nn.Module):
+        clone = memo[id(value)] = object.__new__(type(value))
+        vars(clone).update({name: _copy_module(item, memo) for name, item in vars(value).items()})
+        return clone
+    if type(value) in (dict, OrderedDict) and not value:
+        return type(value)()
+    if type(value) in (dict, OrderedDict):
+        return type(value)((key, _copy_module(item, memo)) for key, item in value.items())
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return copy.deepcopy(value, memo)
 
 
 class Params(dict[str, Tensor]):

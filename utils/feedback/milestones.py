@@ -9,21 +9,25 @@ milestone; nothing is missing without it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from utils.feedback.call_trace import TracedCall
-from utils.feedback.compare import difference_mask
+from utils.feedback.milestone_values import (
+    Milestone,
+    is_rearranged,
+    is_telling,
+    matching_slices,
+    same_numbers,
+    share_of_equal_numbers,
+)
 from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
 from utils.feedback.runner import make_runner
 
-ATOL = 1e-4
 MOST_LINES = 12  # the number of lines that a report quotes
 
 
@@ -43,14 +47,6 @@ class Departure:
     yours: Tensor | None = None
     expected: Tensor | None = None
     name: str | None = None
-
-
-class Milestone(NamedTuple):
-    """An intermediate value. An optional one may be left out."""
-
-    label: str
-    value: Tensor
-    is_optional: bool
 
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
@@ -84,69 +80,14 @@ def _milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     expected = trial.expected.value
     expected = expected[0] if isinstance(expected, tuple) else expected
     comparable = is_float(expected) and exercise.parse_result is None and exercise.view is None
-    if comparable and not (milestones and _same_numbers(milestones[-1].value, expected)):
+    if comparable and not (milestones and same_numbers(milestones[-1].value, expected)):
         milestones.append(Milestone("the result", expected.detach(), False))
     required = [m for m in milestones if not m.is_optional]
-    if not required or not all(_is_telling(m.value) for m in required):
+    if not required or not all(is_telling(m.value) for m in required):
         return None
-    if any(_is_rearranged(a.value, b.value) for a, b in itertools.combinations(required, 2)):
+    if any(is_rearranged(a.value, b.value) for a, b in itertools.combinations(required, 2)):
         return None
-    return [m for m in milestones if _is_telling(m.value)]
-
-
-def _is_telling(value: Tensor) -> bool:
-    """Tell whether a tensor has enough different numbers that equality with another tensor is no coincidence."""
-    if not is_float(value):
-        return value.dtype == torch.bool and value.numel() > 3
-    finite = value[value.isfinite()]
-    return finite.unique().numel() > 2 or (value.numel() <= 2 and bool(((finite != 0) & (finite != 1)).any()))
-
-
-# --- comparing values -----------------------------------------------------------------------------------
-
-
-def _same_numbers(a: Tensor, b: Tensor) -> bool:
-    """Tell whether two tensors have the same numbers in the same order, up to their shapes."""
-    if a.numel() != b.numel() or is_float(a) != is_float(b):
-        return False
-    return not difference_mask(a.flatten(), b.flatten(), ATOL).any()
-
-
-def _axis_orders(value: Tensor) -> Iterator[Tensor]:
-    """Yield the tensor with its axes in every order."""
-    value = value.squeeze()
-    orders = itertools.permutations(range(value.dim())) if value.dim() <= 4 else [tuple(range(value.dim()))]
-    for order in orders:
-        yield value.permute(order)
-
-
-def _is_rearranged(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value is a milestone, up to a transpose or a reshape."""
-    if value.numel() != milestone.numel() or is_float(value) != is_float(milestone):
-        return False
-    return any(_same_numbers(value, order) for order in _axis_orders(milestone))
-
-
-def _matching_slices(value: Tensor, milestone: Tensor) -> set[tuple[int, int]]:
-    """Return the slices (axis, index) of a milestone that a value equals, up to a transpose."""
-    if not is_float(value) or not is_float(milestone) or not _is_telling(value):
-        return set()
-    return {
-        (axis, i)
-        for axis, size in enumerate(milestone.shape)
-        if size > 1 and value.numel() * size == milestone.numel()
-        for i in range(size)
-        if _is_rearranged(value, milestone.select(axis, i))
-    }
-
-
-def _share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return which share of the finite numbers of two tensors of one shape are equal; 0 for other shapes."""
-    if value is None or value.shape != milestone.shape or not is_float(value):
-        return 0.0
-    compared = milestone.isfinite() & (milestone != 0)
-    equal = ~difference_mask(value, milestone, ATOL) & compared
-    return float(equal.sum() / compared.sum().clamp(min=1))
+    return [m for m in milestones if is_telling(m.value)]
 
 
 # --- comparing computations -----------------------------------------------------------------------------
@@ -163,12 +104,14 @@ class _Comparison:
         self.inputs = [[j for j in call.inputs if j < i] for i, call in enumerate(calls)]
         self.reached = [self._milestone_of(call.value) for call in calls]
         self._add_slices()
+        for i, k in enumerate(self.reached):  # a step back to an earlier value is not right
+            self.reached[i] = None if k is not None and (self._last_input(i) or 0) > k else k
         self.used = {j for inputs in self.inputs for j in inputs}
 
     def _milestone_of(self, value: Tensor | None) -> int | None:
         if value is None:
             return None
-        matches = [k for k, m in enumerate(self.milestones) if _is_rearranged(value, m.value)]
+        matches = [k for k, m in enumerate(self.milestones) if is_rearranged(value, m.value)]
         return max(matches, default=None)
 
     def _add_slices(self) -> None:
@@ -178,7 +121,7 @@ class _Comparison:
                 i: found
                 for i, call in enumerate(self.calls)
                 if self.reached[i] is None and call.value is not None
-                if (found := _matching_slices(call.value, milestone.value))
+                if (found := matching_slices(call.value, milestone.value))
             }
             indices = set().union(*slices.values()) if slices else set()
             if any(indices >= {(axis, i) for i in range(size)} for axis, size in enumerate(milestone.value.shape)):
@@ -189,11 +132,7 @@ class _Comparison:
         reached = {k for k in self.reached if k is not None}
         last = len(self.milestones) - 1
         if last in reached:
-            i = self.reached.index(last)
-            sentence = (
-                f"{self._line_text(i, start=True)} gives {self._label(last)}, but this is not what your code returns."
-            )
-            return Departure(sentence, self._trace_lines(None, None))
+            return self._changed_afterwards(last)
         if unused := self._unused_result():
             return unused
         wrong = self._first_wrong_call()
@@ -208,15 +147,31 @@ class _Comparison:
         """Return the milestone that should follow: the one with the most equal numbers, otherwise the next required."""
         value = self.calls[wrong].value
         rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
-        shares = {k: _share_of_equal_numbers(value, self.milestones[k].value) for k in rest}
+        shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in rest}
         best = max(rest, key=lambda k: shares[k], default=None)
         if best is not None and shares[best] > 0.1:
             return best
         return self._next_milestone(furthest, reached)
 
+    def _changed_afterwards(self, last: int) -> Departure:
+        """Report that the expected result is computed, but not returned."""
+        source = max(i for i, k in enumerate(self.reached) if k == last)
+        later = next((i for i in range(source + 1, len(self.calls)) if source in self.inputs[i]), None)
+        if later is None:
+            start = self._line_text(source, start=True)
+            sentence = f"{start} gives {self._label(last)}, but this is not what your code returns."
+            return Departure(sentence, self._trace_lines(None, None))
+        same_line = self.calls[source].line == self.calls[later].line
+        start = self._line_text(source, start=True, with_operation=same_line)
+        operation = _operation_text(self.calls[later].name)
+        where = "on the same line" if same_line else f"on {self._line_text(later)}"
+        sentence = f"{start} gives {self._label(last)}, as it should, but {operation} {where} changes it."
+        return Departure(sentence, self._trace_lines(self.calls[later].line, None))
+
     def _departure_at(self, wrong: int, furthest: int, following: int) -> Departure:
         expected = self.milestones[following]
-        wrong = self._first_of_size(wrong, expected.value)
+        if not self._has_size_of_a_step(wrong, furthest):
+            wrong = self._first_of_size(wrong, expected.value)
         call = self.calls[wrong]
         where = self._line_text(wrong)
         if furthest < 0:
@@ -246,11 +201,11 @@ class _Comparison:
         for i in reversed(range(len(self.calls))):
             if self.reached[i] is not None or i in leads_to_milestone:
                 leads_to_milestone.update(self.inputs[i])
-        from_masks: set[int] = set()  # numbers that are computed from masks only are no step of their own
+        constants: set[int] = set()  # results that are computed only from constants or masks are no steps
         for i, call in enumerate(self.calls):
-            floats = [j for j in self.inputs[i] if is_float(self.calls[j].value) and j not in from_masks]
-            if self.inputs[i] and not floats:
-                from_masks.add(i)
+            floats = [j for j in self.inputs[i] if is_float(self.calls[j].value) and j not in constants]
+            if not floats and (self.inputs[i] or not call.has_other_inputs):
+                constants.add(i)
                 continue
             right = all(j in leads_to_milestone or self.reached[j] is not None for j in floats)
             unmatched = self.reached[i] is None and i not in leads_to_milestone and is_float(call.value)
@@ -261,6 +216,13 @@ class _Comparison:
     def _is_relevant(self, i: int) -> bool:
         """Tell whether the result is used by a later call, or is the last result. Other results may serve anything."""
         return i in self.used or i == len(self.calls) - 1
+
+    def _has_size_of_a_step(self, wrong: int, furthest: int) -> bool:
+        """Tell whether a wrong result has as many numbers as the last right value, or as a later milestone."""
+        value = self.calls[wrong].value
+        if value is None or furthest < 0:
+            return False
+        return any(value.numel() == milestone.value.numel() for milestone in self.milestones[furthest:])
 
     def _first_of_size(self, wrong: int, expected: Tensor) -> int:
         """Return the first call with as many numbers as the expected value, from the wrong call on.
@@ -299,7 +261,7 @@ class _Comparison:
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         if any(i in self.used for i in holders) or self._is_returned(furthest):
             return None
-        source = holders[0]
+        source = holders[-1]
         later = ((i, self._last_input(i)) for i in range(source + 1, len(self.calls)) if is_float(self.calls[i].value))
         consumer = next(((i, k) for i, k in later if k is not None and k < furthest), None)
         if consumer is None:
@@ -335,7 +297,7 @@ class _Comparison:
     def _is_returned(self, k: int) -> bool:
         value = self.trial.yours.value
         values = value if isinstance(value, tuple) else (value,)
-        return any(isinstance(v, Tensor) and _is_rearranged(v.detach(), self.milestones[k].value) for v in values)
+        return any(isinstance(v, Tensor) and is_rearranged(v.detach(), self.milestones[k].value) for v in values)
 
     # --- words ------------------------------------------------------------------------------------------
 

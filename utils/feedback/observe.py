@@ -286,7 +286,9 @@ def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[
 def values_identical(before: Any, after: Any) -> bool:
     """Tell whether two values of a case have the same content. Values that cannot be compared count as different."""
     if isinstance(before, Tensor):
-        return before.shape == after.shape and torch.equal(before.nan_to_num(), after.detach().nan_to_num())
+        if not isinstance(after, Tensor) or before.shape != after.shape:
+            return False
+        return torch.equal(before, after) or torch.equal(before.nan_to_num(), after.detach().nan_to_num())
     if isinstance(before, (tuple, list)):
         return len(before) == len(after) and all(map(values_identical, before, after))
     if isinstance(before, dict):

@@ -59,8 +59,7 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
     """Return the names of the sweeps that apply to the exercise and that it does not opt out of."""
     if exercise.kind == "value":
         return []
-    key = exercise.cache_key and exercise.cache_key()
-    names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name, key)]
+    names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name)]
     if exercise.kind == "module":
         names = ["copies", "parameters", *names]
     if exercise.requires_gradients:
@@ -87,8 +86,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 
 
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    key = exercise.cache_key and exercise.cache_key()
-    for case in derived_cases(exercise, name, key):
+    for case in derived_cases(exercise, name):
         yours = parse_observation(exercise, case, runner.run(case))
         if name in _NOT_PROMISED and yours.failure:
             continue
@@ -129,8 +127,7 @@ def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
 
 
 def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    key = exercise.cache_key and exercise.cache_key()
-    for sequence, gradients in itertools.product(call_sequences(exercise, key), (True, False)):
+    for sequence, gradients in itertools.product(call_sequences(exercise), (True, False)):
         if not gradients and not exercise.requires_gradients:
             continue
         observations = runner.run_in_sequence(sequence, gradients)
