@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from solutions import abc_sorter as lesson
 from utils import show
 from utils.feedback.exercise import find_exercise
+from utils.instructor.answers import AnswerFactory
 from utils.lessons import ROOT
 from utils.models import abc_sorter as sorting
 from utils.models.abc_sorter import SEP, VOCAB, encode
@@ -594,6 +595,18 @@ def test_sampled_answers_and_other_models_are_diagnosed(snapshot):
     assert report.message == snapshot
     report = check_as("sort_letters", lambda model, letters: _sort_in_a_loop(another, letters))
     assert report.misconception == "sorts-by-itself"
+
+
+@pytest.mark.parametrize(
+    "name, old, new, line, label",
+    [
+        ("make_weight", "base * gate", "base * gate.sqrt()", "line 8 (", "the result"),
+    ],
+)
+def test_the_first_wrong_step_is_named(name, old, new, line, label):
+    answers = AnswerFactory.from_name(name)
+    report = answers.judge(answers.source.replace(old, new))
+    assert report.departure == label and line.lower() in report.message.lower(), str(report)
 
 
 def check_as(name, answer):

@@ -17,6 +17,7 @@ from solutions import positional_encoding
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
 from utils.gpt2 import load_gpt2
+from utils.instructor.answers import AnswerFactory
 from utils.models import gram_attention as copying
 from utils.training.corpus import sentences
 
@@ -680,3 +681,16 @@ def test_loud_and_quiet_keys_mirror_each_other(study):
     others, itself = study["quiet others"].values, study["quiet itself"].values
     assert others["standard"].min() > 0.99 and (others["triple"][:, 0] < 0.1).all()
     assert (itself["standard"][:, 0] < 0.1).all() and (itself["triple"][:, 1] > itself["standard"][:, 1] + 0.5).all()
+
+
+@pytest.mark.parametrize(
+    "name, old, new, line, label",
+    [
+        ("gram_determinant", "rr * qk**2", "rr * qk**4", "line 7 (", "the result"),
+        ("TripleProductAttention", "d_head**1.5", "d_head**1.25", "line 14 (", "the scaled scores"),
+    ],
+)
+def test_the_first_wrong_step_is_named(name, old, new, line, label):
+    answers = AnswerFactory.from_name(name)
+    report = answers.judge(answers.source.replace(old, new))
+    assert report.departure == label and line in report.message.lower(), str(report)

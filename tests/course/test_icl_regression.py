@@ -13,6 +13,7 @@ from utils import lessons, show
 from utils.checks import icl_regression as checks
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case, find_exercise
+from utils.instructor.answers import AnswerFactory
 from utils.models import icl_regression as regression
 from utils.models.icl_regression import stored
 from utils.models.icl_regression.study import study
@@ -677,3 +678,17 @@ def test_the_slack_of_the_statistics_is_six_standard_deviations():
         deviations = torch.stack(deviations)
         assert (6 * deviations.std(0) <= checks.SLACK).all()
         assert (deviations.abs().amax(0) <= 0.7 * checks.SLACK).all()
+
+
+@pytest.mark.parametrize(
+    "name, old, new, line, label",
+    [
+        ("QueryAttention", "self.n_embd**0.5", "self.n_embd**0.4", "line 13 (", "the scaled scores"),
+        ("ov_circuit", "w_v.mT @", "w_v @ w_v.mT @", "line 5 (", "the result"),
+        ("gradient_step_estimator", "x.shape[-2]", "x.shape[-2] ** 0.5", "line 6 (", "the result"),
+    ],
+)
+def test_the_first_wrong_step_is_named(name, old, new, line, label):
+    answers = AnswerFactory.from_name(name)
+    report = answers.judge(answers.source.replace(old, new))
+    assert report.departure == label and line in report.message.lower(), str(report)

@@ -10,9 +10,12 @@ from torch.nn import functional as F
 
 from utils.checks._attention import (
     attention_mistakes,
+    attention_values,
     causal_attention,
+    causal_mask,
     fix_arguments,
     keep_weights,
+    softmax_values,
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
@@ -47,9 +50,18 @@ def _gate_by_hand(A, B, temp):
     return powers / powers.sum(-1, keepdim=True)
 
 
+def _gate_milestones(A, B, base=None, temp=1.0):
+    product = torch.einsum("...er,...rd->...ed", A, B)
+    scaled = {} if temp == 1 else {"the product divided by the temperature": product / temp}
+    softmax = softmax_values(product / temp, "the gate")
+    renamed = {label.replace("scores", "product"): value for label, value in softmax.items()}
+    return {"the product of A and B": product, **scaled, **renamed}
+
+
 exercise(
     "make_weight",
     oracle=_gated,
+    milestones=_gate_milestones,
     cases=lambda rand: [
         case(rand(2, 6, 3), rand(2, 3, 5)),
         case(rand(2, 4, 2), rand(2, 2, 3), base=rand(2, 4, 3)),
@@ -190,6 +202,16 @@ def _oracle(p, x, return_weights=False):
     return (y, torch_attention(q, k, is_causal=True)) if return_weights else y
 
 
+def _milestones(p, x, return_weights=False):
+    projected, values = _qkv(p, x), {}
+    for n, name, vectors in zip(_NAMES, ("queries", "keys", "values"), projected):
+        gate, base = _gate(p[f"{n}A"], p[f"{n}B"]), p.get(f"{n}_base")
+        values[f"the gate of the {name}?"] = gate
+        values[f"the weight of the {name}"] = gate if base is None else gate * base
+        values[f"the {name}"] = vectors
+    return values | attention_values(*projected, causal_mask(x.shape[1]))
+
+
 def _without_bases(p):
     return {name: value for name, value in p.items() if not name.endswith("_base")}
 
@@ -305,6 +327,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_parameters,
     oracle=_oracle,
+    milestones=_milestones,
     cases=lambda rand: [
         case(rand(3, 4, 6), init=(6, 2, 7)),
         case(rand(2, 5, 6), init=_STRICT, seed=1, return_weights=True),

@@ -1,5 +1,7 @@
 """Exercises of lesson 11: the Gram determinant, attention scores computed from it, a layer, and texts to copy."""
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -12,6 +14,7 @@ from utils.checks._attention import (
     restrict_to_cases,
     rope,
     weigh_scores,
+    weight_values,
 )
 from utils.checks._layer_order import made_in_order
 from utils.checks._sampling import batches_from_their_generator
@@ -114,9 +117,82 @@ def _volumes(probe):
     return None
 
 
+def _optional(values):
+    return {f"{label}?": value for label, value in values.items()}
+
+
+def _expand(qq, kk, rr, qk, kr, rq):
+    """Return the dot products, and the terms of the determinant with the sums of some terms: milestones."""
+    dots = {"|q|²": qq, "|k|²": kk, "|r|²": rr, "q·k": qk, "k·r": kr, "r·q": rq}
+    product = qk * kr * rq
+    terms = {
+        "|q|²|k|²|r|²": (1, qq * kk * rr),
+        "2(q·k)(k·r)(r·q)": (1, 2 * product),
+        "|q|²(k·r)²": (-1, qq * kr**2),
+        "|k|²(r·q)²": (-1, kk * rq**2),
+        "|r|²(q·k)²": (-1, rr * qk**2),
+    }
+    sums = {}
+    for names in itertools.chain(*(itertools.combinations(terms, n) for n in range(1, len(terms)))):
+        first = terms[names[0]][0]  # a sum of only subtracted terms has no minus signs
+        label = "".join((" + " if terms[n][0] == first else " − ") + n for n in names).removeprefix(" + ")
+        sums[label] = sum(first * terms[n][0] * terms[n][1] for n in names)
+    return dots, {"(q·k)(k·r)(r·q)": product, **sums}
+
+
+def _orthogonalise(q, r):
+    """Return the query's direction, the rest of the reference without this direction, and the squared area."""
+    unit = F.normalize(q, dim=-1)
+    projection = _dot(r, unit)[..., None] * unit
+    rest = r - projection
+    return {
+        "the query's direction": unit,
+        "the reference's component along the query": _dot(r, unit),
+        "the reference's projection onto the query": projection,
+        "the remainder of the reference": rest,
+        "the direction of the remainder": F.normalize(rest, dim=-1),
+        "the squared length of the remainder": _dot(rest, rest),
+        "|q|²|r|²": _dot(q, q) * _dot(r, r),
+        "(r·q)²": _dot(r, q) ** 2,
+        "the length of the remainder": rest.norm(dim=-1),
+        "the area": q.norm(dim=-1) * rest.norm(dim=-1),
+        "the squared area": _dot(q, q) * _dot(rest, rest),
+    }
+
+
+def _heights(lengths, along, across):
+    """Return the values that lead from the components of the keys in the plane to their squared heights."""
+    return {
+        "the key's component along the query": along,
+        "the key's component along the remainder": across,
+        "the squared component along the query": along**2,
+        "the squared component along the remainder": across**2,
+        "the sum of the squared components": along**2 + across**2,
+        "|k|² without the part along the query": lengths - along**2,
+        "|k|² without the part along the remainder": lengths - across**2,
+        "the squared height": lengths - along**2 - across**2,
+    }
+
+
+def _determinant_milestones(q, k, r):
+    rows, values = torch.stack((q, k, r), -2), _orthogonalise(q, r)
+    unit, other = values["the query's direction"], values["the direction of the remainder"]
+    along, across = _dot(k, unit), _dot(k, other)
+    in_plane = {
+        "the key's projection onto the query": along[..., None] * unit,
+        "the key's projection onto the remainder": across[..., None] * other,
+        "the key without its projection onto the query": k - along[..., None] * unit,
+        "the part of the key above the plane": k - along[..., None] * unit - across[..., None] * other,
+    }
+    gram = {"the three vectors": rows, "the Gram matrix": rows @ rows.mT}
+    dots, terms = _expand(_dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q))
+    return _optional({**gram, **dots, **values, **in_plane, **_heights(_dot(k, k), along, across), **terms})
+
+
 exercise(
     "gram_determinant",
     oracle=_det,
+    milestones=_determinant_milestones,
     cases=lambda rand: [
         case(rand(4), rand(4), rand(4)),
         case(*(rand(5, 3) for _ in range(3))),
@@ -358,9 +434,35 @@ def _has_room(probe):
     )
 
 
+def _lengths(vectors):
+    """Return the lengths of vectors, which `upcast` computes too."""
+    return {f"the lengths of {name.removeprefix('the ')}": t.norm(dim=-1) for name, t in vectors.items()}
+
+
+def _score_milestones(q, k, r):
+    of_query = [_dot(*pair)[..., None] for pair in ((q, q), (r, r), (r, q))]
+    lengths = _dot(k, k)[..., None, :]
+    dots, terms = _expand(of_query[0], lengths, of_query[1], q @ k.mT, r @ k.mT, of_query[2])
+    values = _orthogonalise(q, r)
+    area = values["the squared area"][..., None]
+    along, across = (values[name] @ k.mT for name in ("the query's direction", "the direction of the remainder"))
+    heights = _heights(lengths, along, across)
+    scaled = {
+        "the component along the query, times the area": area.sqrt() * along,
+        "the component along the remainder, times the area": area.sqrt() * across,
+        "|k|², times the squared area": area * lengths,
+    }
+    scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
+    both = {**terms, **scaled}
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
+    inputs = {"the queries": q, "the keys": k, "the references": r}
+    return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
+
+
 exercise(
     "gram_scores",
     oracle=_scores_by_triples,
+    milestones=_score_milestones,
     cases=lambda rand: [
         case(*(rand(2, 3, 5, 4, scale=0.8) for _ in range(3))),
         case(*(rand(3, 1, 4, 6, scale=0.7) for _ in range(3))),
@@ -487,11 +589,27 @@ def _initial_parameters(d_model, n_head, max_len=128, bias=False, order="qkrvo")
     return layer_parameters(**{f"W_{name}": nn.Linear(d_model, d_model, bias=bias) for name in order})
 
 
+def _layer_milestones(p, x, return_weights=False):
+    projected = {n: _split_heads(x @ p[f"W_{n}.weight"].mT, p.init_args["n_head"]) for n in "qkrv"}
+    q, k, r = (rope(projected[n]) for n in "qkr")
+    rotated = {"the rotated queries": q, "the rotated keys": k, "the rotated references": r}
+    weights = weight_values(_scores_by_triples(q, k, r), q.shape[-1] ** 3, causal_mask(x.shape[1]))
+    return {
+        **{f"the {name}": projected[name[0]] for name in ("queries", "keys", "references")},
+        **rotated,
+        **_optional(_lengths(rotated)),
+        "the values": projected["v"],
+        **weights,
+        "the context vectors": weights["the weights"] @ projected["v"],
+    }
+
+
 exercise(
     "TripleProductAttention",
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_layer,
+    milestones=_layer_milestones,
     cases=lambda rand: [
         case(rand(2, 5, 12), init=(12, 3, 5), return_weights=True, note="as long as max_len, with its weights"),
         case(rand(2, 6, 12, scale=1.5), init=(12, 2), fill=False, seed=4, note="with its initial weights"),

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks._attention import attention_mistakes, fix_arguments, restrict_to_cases, torch_attention, weigh_scores
+from utils.checks._attention import (
+    attention_mistakes,
+    attention_values,
+    fix_arguments,
+    restrict_to_cases,
+    softmax_values,
+    torch_attention,
+    weigh_scores,
+)
 from utils.checks._layer_order import made_in_order
 from utils.checks._sampling import batches_from_their_generator
 from utils.checks._wrong_answers import with_steps, wrong_answer
@@ -570,10 +578,15 @@ def _keeps_its_sizes(probe):
     return None
 
 
+def _layer_milestones(p, z_q, z):
+    return attention_values(*(_split_heads(p, t, name) for t, name in ((z_q, "q"), (z, "k"), (z, "v"))))
+
+
 exercise(
     "QueryAttention",
     initial_parameters=_initial_parameters,
     oracle=_torch_layer,
+    milestones=_layer_milestones,
     cases=lambda rand: [
         case(rand(3, 2, 4), rand(3, 5, 4), init=(4, 3, 2), note="with two questions and two outputs"),
         case(rand(2, 1, 6), rand(2, 7, 6), init=(6, 2), fill=False, seed=4, note="with its initial weights"),
@@ -716,11 +729,21 @@ def _interleaved_blocks(model, name):
     return getattr(model, f"{name}_proj").weight.detach().view(model.n_embd, model.n_head, model.n_embd).transpose(0, 1)
 
 
+def _qk_milestones(model):
+    weights = {"the weights of the queries": _blocks(model, "q"), "the weights of the keys": _blocks(model, "k")}
+    return {**weights, "the products of the weights": _qk_by_basis(model) * model.n_embd**0.5}
+
+
+def _ov_milestones(model):
+    return {"the weights of the values": _blocks(model, "v"), "the weights of the output": _o_blocks(model)}
+
+
 _TRANSPOSED_LINEAR = "nn.Linear keeps its weight as [out, in] and multiplies by its transpose"
 
 exercise(
     "qk_circuit",
     oracle=_qk_by_basis,
+    milestones=_qk_milestones,
     cases=lambda rand: [
         case(FakeQueryAttention(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (6, 1, 1), (2, 11, 1))
     ],
@@ -801,6 +824,7 @@ exercise(
 exercise(
     "ov_circuit",
     oracle=_ov_by_basis,
+    milestones=_ov_milestones,
     cases=lambda rand: [
         case(FakeQueryAttention(*sizes, rand)) for sizes in ((4, 3, 1), (3, 2, 2), (5, 1, 3), (4, 2, 4), (2, 11, 3))
     ],
@@ -915,9 +939,32 @@ def _question(rand, *shape):
     return torch.cat((rand(*shape), torch.zeros(*shape[:-1], 1)), dim=-1)
 
 
+def _parts(z_q, z):
+    """Return the parts of the tokens: milestones of the estimators."""
+    return {"the questions' x": z_q[..., :-1], "the examples' x": z[..., :-1], "the examples' y": z[..., -1:]}
+
+
+def _kernel_milestones(z_q, z, w, mu):
+    x_q, x, y = _parts(z_q, z).values()
+    w, mu = (torch.tensor(numbers)[:, None, None, None] for numbers in (w, mu))
+    scores = x_q @ x.mT
+    weights = F.softmax(w * scores, -1)
+    return {
+        **_parts(z_q, z),
+        "the scores": scores,
+        "the scores times w": w * scores,
+        **softmax_values(w * scores),
+        "the weights times mu?": mu * weights,
+        "the weighted means of y?": weights @ y,
+        "the terms of the sum over heads": mu * weights @ y,
+        "the weights times mu, summed over heads?": (mu * weights).sum(0),
+    }
+
+
 exercise(
     "kernel_estimator",
     oracle=_nadaraya_watson,
+    milestones=_kernel_milestones,
     cases=lambda rand: [
         case(_question(rand, 3, 1, 5), rand(3, 7, 6), [0.8, -0.5], [1.5, -2.0]),
         case(_question(rand, 1, 1, 1), rand(1, 4, 2), [0.4], [3.0], note="with one prompt, one entry and one head"),
@@ -1047,9 +1094,30 @@ def _step_from_zero(z_q, z, *, find_beta):
     return z_q[..., :-1] @ find_beta(z[..., :-1], z[..., -1:])
 
 
+def _step_milestones(z_q, z):
+    x_q, x, y = _parts(z_q, z).values()
+    beta = (x * y).mean(1)[..., None]
+    return {
+        **_parts(z_q, z),
+        "the residuals?": -y,
+        "the squared residuals?": y**2,
+        "the mean squared residuals?": (y**2).mean(1),
+        "the losses?": (y**2).mean(1) / 2,
+        "the products of x and y?": x * y,
+        "the products of x and the residuals?": -x * y,
+        "the sums of x times y?": x.mT @ y,
+        "the sums of x times the residuals?": -x.mT @ y,
+        "the dot products of the questions' x and the examples' x?": x_q @ x.mT,
+        "the gradients?": -beta,
+        "beta after the step?": beta,
+        "the answer times the number of examples?": x_q @ x.mT @ y,
+    }
+
+
 exercise(
     "gradient_step_estimator",
     oracle=_gradient_step_by_autograd,
+    milestones=_step_milestones,
     cases=lambda rand: [
         case(_question(rand, 3, 1, 4), rand(3, 6, 5)),
         case(_question(rand, 5, 1, 2), rand(5, 9, 3)),
