@@ -13,6 +13,7 @@ from solutions.your_own_gpt2 import GPT, gpt2_state
 from utils import gpt2, lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
+from utils.instructor.answers import AnswerFactory
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2
 
@@ -166,6 +167,13 @@ RIGHT = {
 # --- messages if no misconception matches --------------------------------------------------------------
 
 
+@pytest.fixture
+def no_departure(monkeypatch):
+    """Leave out the step at which an answer departs, which quotes line numbers."""
+    monkeypatch.setattr("utils.feedback.diagnose.find_departure", lambda probe, wrong: None)
+
+
+@pytest.mark.usefixtures("no_departure")
 def test_the_weights_that_count_wrongly_are_named(snapshot):
     def diagnose_with(change):
         def induction_score(pattern):
@@ -184,6 +192,7 @@ def test_the_weights_that_count_wrongly_are_named(snapshot):
         assert report.property == "which_cells_count" and report.message == snapshot(name=name)
 
 
+@pytest.mark.usefixtures("no_departure")
 def test_the_weights_of_a_hard_coded_diagonal_are_named_for_a_length_at_which_they_are_wrong(snapshot):
     """The diagonal is right for a list of four tokens, which is the first case."""
 
@@ -209,6 +218,28 @@ def test_no_weights_are_named_if_the_score_is_not_a_sum_of_weights(snapshot):
         assert report.message == snapshot(name=name)
 
 
+@pytest.mark.parametrize(
+    "name, old, new, departure, line",
+    [
+        ("logit_lens", "x = block(x)", "x = block(x) * 1.1", "the stream before block 2", "x = block(x) * 1.1"),
+        (
+            "patch_stream",
+            "model.ln_f(x)",
+            "model.ln_f(3 * x)",
+            "the patched stream after ln_f",
+            "return model.ln_f(3 * x)",
+        ),
+        ("induction_score", ".mean(", ".pow(2).mean(", "the result", ".pow(2)"),
+    ],
+)
+def test_the_line_at_which_a_run_departs_is_quoted(name, old, new, departure, line):
+    answer = AnswerFactory.from_name(name)
+    report = answer.judge(answer.source.replace(old, new))
+    assert report.departure == departure
+    assert [row.state for row in report.trace if line in row.code] == ["wrong"], report.message
+
+
+@pytest.mark.usefixtures("no_departure")
 def test_the_vector_that_was_exchanged_is_named(snapshot):
     def one_block_early(model, clean, corrupted, layer, position):
         return lesson.patch_stream(model, clean, corrupted, max(layer - 1, 0), position)

@@ -14,6 +14,7 @@ from utils import gpt2, lessons
 from utils.checks import your_own_gpt2 as checks
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
+from utils.instructor.answers import AnswerFactory
 from utils.models import your_own_gpt2 as parts
 from utils.models.your_own_gpt2 import GPTConfig
 
@@ -233,6 +234,13 @@ RIGHT = {
 # --- messages if no misconception matches --------------------------------------------------------------
 
 
+@pytest.fixture
+def no_departure(monkeypatch):
+    """Leave out the step at which an answer departs, which quotes line numbers."""
+    monkeypatch.setattr("utils.feedback.diagnose.find_departure", lambda probe, wrong: None)
+
+
+@pytest.mark.usefixtures("no_departure")
 def test_the_first_wrong_part_is_named(snapshot):
     """Of two mistakes, the message names the first one in the stream."""
 
@@ -253,6 +261,7 @@ def test_the_first_wrong_part_is_named(snapshot):
     assert "`blocks.1.mlp`" in report.message and report.message == snapshot
 
 
+@pytest.mark.usefixtures("no_departure")
 def test_a_wrong_input_and_a_wrong_result_get_different_messages(snapshot):
     class GPT(lesson.GPT):
         def forward(self, tokens):
@@ -270,6 +279,23 @@ def test_a_wrong_input_and_a_wrong_result_get_different_messages(snapshot):
 
     report = diagnose(find_exercise("GPT"), Scaled)
     assert report.property == "first_wrong_part" and report.message == snapshot(name="wrong result")
+
+
+@pytest.mark.parametrize(
+    "name, old, new, departure, line",
+    [
+        ("gelu", "torch.tanh(inner)", "torch.tanh(inner / 2)", "the values of tanh", "inner / 2"),
+        ("MLP", "self.c_proj(gelu(", "self.c_proj(2 * gelu(", "the result of c_proj", "2 * gelu"),
+        ("Block", "self.attn(self", "self.attn(2 * self", "the result of attn", "2 * self"),
+        ("GPT", "x = block(x)", "x = block(x) * 1.1", "the stream after block 1", "x = block(x) * 1.1"),
+        ("generate_cached", "x + block.mlp", "x + 2 * block.mlp", "the stream after block 0", "2 * block.mlp"),
+    ],
+)
+def test_the_line_at_which_a_computation_departs_is_quoted(name, old, new, departure, line):
+    answer = AnswerFactory.from_name(name)
+    report = answer.judge(answer.source.replace(old, new))
+    assert report.departure == departure
+    assert [row.state for row in report.trace if line in row.code] == ["wrong"], report.message
 
 
 def test_writing_without_a_cache_fails(snapshot):

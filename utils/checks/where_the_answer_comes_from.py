@@ -47,6 +47,15 @@ def _streams(model, tokens):
     return torch.stack(streams)
 
 
+def _stream_values(model, tokens, whose="the stream"):
+    """Compute the streams of a run: milestones that an answer may leave out."""
+    streams = _streams(model, tokens)
+    vectors, positions = F.embedding(tokens, model.wte.weight), model.wpe.weight[: tokens.shape[1]]
+    values = {"the token vectors?": vectors, "the position vectors?": positions}
+    values |= {f"{whose} before block {i}?": x for i, x in enumerate(streams[:-1])}
+    return values | {f"{whose} after the last block?": streams[-1]}
+
+
 # --- the model after the call ------------------------------------------------------------------------------
 
 
@@ -90,6 +99,11 @@ _AFTERWARDS = (
     Facts("the state of the model after the call"),
 )
 _RETURNS = (Float("batch seq vocab", "logits"), *_AFTERWARDS)
+
+
+def _view(result, *args):
+    """Add the state of the model to a result, but not to the milestones, which are a dict."""
+    return result if isinstance(result, dict) else view_without_hooks(result, *args)
 
 
 # --- read --------------------------------------------------------------------------------------------------
@@ -144,9 +158,29 @@ def _plain_norm(model, x):
     return F.linear(F.layer_norm(x, x.shape[-1:]), model.wte.weight)
 
 
+def _lens_milestones(model, tokens):
+    streams, norm, values = _streams(model, tokens), model.ln_f, {}
+    normed = F.layer_norm(streams, norm.w.shape, norm.w, norm.b, norm.eps)
+    for label, value in _stream_values(model, tokens).items():
+        if "stream" in label:
+            values[label.rstrip("?")] = value
+            values[f"the last position of {label}"] = value[:, -1]
+        else:
+            values[label] = value
+    return {
+        **values,
+        "the stream after ln_f?": normed,
+        "the streams at the last position?": streams[:, 0, -1],
+        "the streams at the last position after ln_f?": normed[:, 0, -1],
+        "the logits at every position?": _logits(model, streams),
+        "the logits at the last position": _logits(model, streams[:, 0, -1]),
+    }
+
+
 exercise(
     "logit_lens",
     oracle=_lens,
+    milestones=_lens_milestones,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
         case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
@@ -154,7 +188,7 @@ exercise(
         case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with 11 blocks"),
     ],
     returns=(Float("layers+1 vocab", "logits"), *_AFTERWARDS),
-    view=view_without_hooks,
+    view=_view,
     explain_entry=_left_behind,
     differentiable=False,
     atol=1e-4,
@@ -349,10 +383,31 @@ def _what_was_exchanged(probe):
     return None
 
 
+def _patch_milestones(model, clean, corrupted, layer, position):
+    stream, other = _streams(model, clean), _streams(model, corrupted)
+    patched = stream[layer].clone()
+    patched[:, position] = other[layer][:, position]
+    values = {
+        **_stream_values(model, corrupted, "the corrupted stream"),
+        "the corrupted logits?": _logits(model, other[-1]),
+        **_stream_values(model, clean, "the clean stream"),
+        "the clean logits?": _logits(model, stream[-1]),
+        "the corrupted vector?": other[layer][:, position],
+        "the clean stream with the corrupted vector": patched,
+    }
+    for i, block in enumerate(model.blocks[layer:], layer):
+        values[f"the patched stream after block {i}"] = patched = block(patched)
+    values["the patched stream after ln_f"] = F.layer_norm(
+        patched, model.ln_f.w.shape, model.ln_f.w, model.ln_f.b, model.ln_f.eps
+    )
+    return values | {"the patched logits": _logits(model, patched)}
+
+
 exercise(
     "patch_stream",
     oracle=_patch,
-    view=view_without_hooks,
+    milestones=_patch_milestones,
+    view=_view,
     cases=lambda rand: [
         case(_model(_WIDE, rand), rand.integers(2, 5, high=17), rand.integers(2, 5, high=17), 1, 2),
         case(_model(_WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
@@ -783,8 +838,20 @@ def _scores(probe, patterns):
     return scores.detach() if usable else None
 
 
+def _score_milestones(pattern):
+    n = pattern.shape[-1] // 2
+    weights = pattern[..., range(n, 2 * n), range(1, n + 1)]
+    return {
+        "the whole diagonal?": pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1),
+        "the rows of the second list?": pattern[..., n:, :],
+        "the weights on the right positions": weights,
+        "their sum?": weights.sum(-1),
+    }
+
+
 exercise(
     "induction_score",
+    milestones=_score_milestones,
     unswept={"sizes": "the pattern belongs to a text with two equal halves, so its length is even"},
     oracle=_score,
     cases=lambda rand: [

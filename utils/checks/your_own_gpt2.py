@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from utils.checks._attention import (
     ATTENTION_MISTAKES,
     Mistake,
+    attention_values,
     attention_weights,
     causal_mask,
     restrict_to_cases,
@@ -68,6 +69,40 @@ def _landmarks(probe):
     return None
 
 
+def _gelu_milestones(x):
+    """Compute the intermediate values of the tanh form, factored in one of several ways."""
+    square, cube, inner = 0.044715 * x**2, 0.044715 * x**3, _ROOT * (x + 0.044715 * x**3)
+    up, down = inner.exp(), (-inner).exp()
+    return {
+        "the squares of x?": x**2,
+        "the cubes of x?": x**3,
+        "0.044715 times the squares?": square,
+        "0.044715 times the cubes?": cube,
+        "1 plus 0.044715 times the squares?": 1 + square,
+        "x plus 0.044715 times the cubes?": x + cube,
+        "x times the square root of 2 / π?": _ROOT * x,
+        "the argument of tanh": inner,
+        "the argument of tanh times -1?": -inner,
+        "the argument of tanh times 2?": 2 * inner,
+        "the argument of tanh times -2?": -2 * inner,
+        "the exponentials?": up,
+        "the exponentials of the negative numbers?": down,
+        "the exponentials of the doubled numbers?": up**2,
+        "the exponentials of the negative doubled numbers?": down**2,
+        "the sum of the exponentials?": up + down,
+        "the difference of the exponentials?": up - down,
+        "1 plus the exponentials?": 1 + up**2,
+        "1 plus the exponentials of the negative numbers?": 1 + down**2,
+        "the exponentials minus 1?": up**2 - 1,
+        "1 minus the exponentials?": 1 - down**2,
+        "the values of tanh": torch.tanh(inner),
+        "1 plus the values of tanh": 1 + torch.tanh(inner),
+        "half of x?": x / 2,
+        "half of 1 plus the values of tanh?": (1 + torch.tanh(inner)) / 2,
+        "x times 1 plus the values of tanh?": x * (1 + torch.tanh(inner)),
+    }
+
+
 _EXACT = (
     "This is the exact GELU, with the error function. GPT-2 was trained with the tanh approximation, which differs by"
     " up to 0.0005, so use the formula of this approximation."
@@ -76,6 +111,7 @@ _EXACT = (
 exercise(
     "gelu",
     oracle=_torch_gelu,
+    milestones=_gelu_milestones,
     cases=lambda rand: [case(rand(5) * 2), case(rand(2, 3, 4)), case(rand(6, 2) * 4)],
     returns=Float(),
     differentiable=True,
@@ -164,6 +200,11 @@ def _mlp(p, x, prefix="", *, bend=_torch_gelu):
     return F.linear(bend(wide), p[f"{prefix}c_proj.weight"], p[f"{prefix}c_proj.bias"])
 
 
+def _mlp_milestones(p, x):
+    wide = _project(p, "c_fc", x)
+    return {"the result of c_fc": wide, "the result of gelu": _torch_gelu(wide), "the result of c_proj": _mlp(p, x)}
+
+
 def _mlp_layers(d_model, d_mlp):
     return layer_parameters(c_fc=nn.Linear(d_model, d_mlp), c_proj=nn.Linear(d_mlp, d_model))
 
@@ -182,6 +223,7 @@ exercise(
     "MLP",
     initial_parameters=_mlp_layers,
     oracle=lambda p, x: _mlp(p, x),
+    milestones=_mlp_milestones,
     cases=lambda rand: [
         case(rand(2, 3, 4), init=(4, 10)),
         case(rand(5, 3), init=(3, 7), seed=1),
@@ -424,6 +466,21 @@ _BLOCK_MISTAKES = {
 }
 
 
+def _block_milestones(p, x):
+    values = {}
+
+    def note(name, part_input, result):
+        if name == "ln_2":
+            values["the stream with the result of attn"] = part_input
+        layers = {"attn": ("W_query", "W_key", "W_value"), "mlp": ("c_fc",)}.get(name, ())
+        values.update({f"the result of {layer}?": _project(p, f"{name}.{layer}", part_input) for layer in layers})
+        values[f"the result of {name}" if name else "the stream with the result of mlp"] = result
+        return result
+
+    _run_block.replace(note=note)(p, x)
+    return values
+
+
 def _first_wrong_part(run, at_the_end):
     """Return a property that compares the parts of the module with those of the oracle, and names the first wrong one.
 
@@ -486,6 +543,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_block_parameters,
     oracle=_run_block,
+    milestones=_block_milestones,
     cases=lambda rand: [
         # With this seed, the exact GELU differs clearly from the approximation.
         case(rand(2, 7, 6), init=(_SMALL,), seed=6, note="as long as n_positions"),
@@ -567,6 +625,23 @@ def _gpt(
     return head(p, note("ln_f", x, last(p, x, eps)))
 
 
+def _gpt_milestones(p, tokens):
+    vectors, positions = F.embedding(tokens, p["wte.weight"]), p["wpe.weight"][: tokens.shape[-1]]
+    values = {"the token vectors?": vectors, "the position vectors?": positions}
+    values["the stream before block 0"] = vectors + positions
+
+    def note(name, part_input, result):
+        block, _, part = name.removeprefix("blocks.").partition(".")
+        if part == "ln_2":
+            values[f"the stream with the result of attn in block {block}?"] = part_input
+        if not part:
+            values["the result of ln_f" if name == "ln_f" else f"the stream after block {block}"] = result
+        return result
+
+    values["the logits"] = _gpt.replace(note=note)(p, tokens)
+    return values
+
+
 def _in_the_blocks(message):
     return f"In the blocks: {message[0].lower()}{message[1:]}"
 
@@ -593,6 +668,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_gpt_parameters,
     oracle=_gpt,
+    milestones=_gpt_milestones,
     cases=lambda rand: [
         case(rand.integers(3, 7, high=11), init=(_SMALL,), note="as long as n_positions"),
         case(rand.integers(2, 4, high=9), init=(_TINY_EPS,), seed=1, train=True, note="in training"),
@@ -989,6 +1065,29 @@ def _generate_without_cache(model, tokens, n_tokens):
     return tokens
 
 
+def _prompt_milestones(model, tokens, n_tokens):
+    """Compute the intermediate values of the pass over the prompt, for a model with one block."""
+    if n_tokens != 1 or model.config.n_layers > 1:
+        return {}  # a right token of pass 2 does not show that pass 1 was right, and a trace records only 400 calls
+    p, values = Params(dict(model.named_parameters())), {}
+    p.init_args = {"config": model.config}
+
+    def note(name, part_input, result):
+        part = name.rpartition(".")[2]
+        if part in ("ln_1", "ln_2"):
+            values["the stream before block 0" if part == "ln_1" else "the stream with the result of attn"] = part_input
+        elif part == "attn":
+            layers = (_project(p, f"{name}.W_{n}", part_input) for n in ("query", "key", "value"))
+            q, k, v = (_split(layer, model.config.n_heads) for layer in layers)
+            values.update(attention_values(q, k, v, causal_mask(k.shape[-2])))
+        values[{"0": "the stream after block 0"}.get(part, f"the result of {part}?")] = result
+        return result
+
+    logits = _gpt.replace(note=note)(p, tokens)
+    last = {"the result of ln_f for the last position?": values["the result of ln_f?"][:, -1], "the logits?": logits}
+    return values | last | {"the logits of the last position": logits[:, -1]}
+
+
 def _keeps_keys_and_values(probe):
     """Check that the model processes only one position per pass after the prompt."""
     # One trial is enough, because the number of positions per pass does not depend on the numbers in the model.
@@ -1077,6 +1176,7 @@ _ENDS_AT_THE_LAST = (
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
+_SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, small mistakes change a token
 # The numbers of some blocks and heads of this model have two digits.
 _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
 
@@ -1123,11 +1223,13 @@ def _planner():
 exercise(
     "generate_cached",
     oracle=_generate_without_cache,
+    milestones=_prompt_milestones,
     cases=lambda rand: [
         case(_writer(_WRITING, 1), rand.integers(6, 5, high=37), 6),
         case(_writer(_DEEPER, 2), rand.integers(5, 1, high=29), 6, note="from a single token up to the last position"),
         case(_writer(_SHALLOW, 4), rand.integers(2, 4, high=29), 1, note="for one new token"),
         case(_writer(_SHALLOW, 5), rand.integers(2, 3, high=29), 0, note="for no new token"),
+        case(_writer(_SINGLE, 17), rand.integers(19, 5, high=1001), 1, note="for one new token"),
         case(_writer(_MANY_WRITING, 13), rand.integers(3, 4, high=29), 2, note="with 11 blocks and 11 heads"),
         case(
             _planner(),
