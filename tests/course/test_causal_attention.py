@@ -19,6 +19,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
 from utils.feedback.observe import RunOptions
 from utils.feedback.runner import InProcessRunner, parse_observation
+from utils.instructor.answers import AnswerFactory
 
 with torch.random.fork_rng(), torch.no_grad():
     torch.manual_seed(789)
@@ -702,3 +703,34 @@ def test_the_second_dropout_is_gpt_2s_and_not_that_of_torchs_attention():
         assert (weights == 0).float().mean() > 0.4
         assert torch.allclose(out, torchs.out_proj(weights @ values), atol=1e-5)  # nothing else is dropped
     assert nn.TransformerEncoderLayer(8, 2).dropout1.p == 0.1
+
+
+@pytest.mark.parametrize(
+    "name, old, new, source, departure",
+    [
+        (
+            "masked_then_renormalised",
+            "masked.sum(dim=-1, keepdim=True)",
+            "(masked.sum(dim=-1, keepdim=True) + 0.01)",
+            "the row sums of the masked weights",
+            "the result",
+        ),
+        ("inverted_dropout", "(1 - p)", "(1 - p) ** 2", "the kept numbers", "the result"),
+        ("CausalAttention", "@ values", "@ values * 2", "the context vectors", None),
+        (
+            "CausalAttention",
+            "scores / keys.shape[-1] ** 0.5",
+            "scores / (keys.shape[-1] * 2) ** 0.5",
+            "the masked scores before the scaling",
+            "the masked scores",
+        ),
+    ],
+)
+def test_the_step_at_which_a_computation_goes_wrong(name, old, new, source, departure):
+    answers = AnswerFactory.from_name(name)
+    assert old in answers.source
+    report = answers.judge(answers.source.replace(old, new))
+    assert f"gives {source}, as it should" in report.message, str(report)
+    assert report.departure == departure
+    (wrong,) = [step for step in report.trace if step.state == "wrong"]
+    assert f"line {wrong.line} (`{wrong.code}`)" in report.message

@@ -14,6 +14,7 @@ from utils.checks._attention import INPUTS
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
 from utils.gpt2 import get_pre_attn, get_split_l0_heads
+from utils.instructor.answers import AnswerFactory
 
 with torch.random.fork_rng():
     torch.manual_seed(123)
@@ -457,3 +458,37 @@ def test_without_attention_no_token_finds_the_flag():
     with torch.random.fork_rng():
         _, loss = train_head(0, mask=torch.eye(6, dtype=torch.bool))
     assert loss > 0.04
+
+
+WRONG_SCALE = ("keys.shape[-1] ** 0.5", "keys.shape[-1] ** 0.4")
+
+
+@pytest.mark.parametrize(
+    "name, changes, line, source, departure",
+    [
+        ("SelfAttention_v1", [WRONG_SCALE], 11, "the scores", "the scaled scores"),
+        ("SelfAttention_v2", [("weights @ values", "weights.T @ values")], 12, "the weights", "the context vectors"),
+        ("compute_attn_weights", [("-torch.inf", "-1.0")], 11, "the scaled scores", "the masked scores"),
+        (
+            "SelfAttention_v1",  # scales the queries, which is a right way
+            [
+                ("scores = queries @", "queries = queries / keys.shape[-1] ** 0.5\n        scores = queries @"),
+                ("torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)", "torch.sigmoid(scores)"),
+            ],
+            12,
+            "the scaled scores",
+            "the weights",
+        ),
+        ("SingleHeadAttention", [("~mask,", "~mask.tril(),")], 13, "the scaled scores", "the masked scores"),
+    ],
+)
+def test_the_step_at_which_attention_goes_wrong(name, changes, line, source, departure):
+    answers = AnswerFactory.from_name(name)
+    code = answers.source
+    for old, new in changes:
+        assert old in code
+        code = code.replace(old, new)
+    report = answers.judge(code)
+    assert report.departure == departure and f"gives {source}, as it should" in report.message
+    assert [step.line for step in report.trace if step.state == "wrong"] == [line]
+    assert f"line {line} (`" in report.message

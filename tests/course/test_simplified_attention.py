@@ -14,6 +14,7 @@ from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
 from utils.feedback.check import check
 from utils.feedback.exercise import find_exercise
+from utils.instructor.answers import AnswerFactory
 
 SCORES = INPUTS.mv(INPUTS[1])
 WEIGHTS = SCORES.softmax(0)
@@ -322,3 +323,36 @@ def test_first_quiz():
     grown[0] += 1
     ratio = grown.softmax(0)[1:] / WEIGHTS[1:]
     assert (ratio < 1).all() and torch.allclose(ratio, ratio[0].expand(5))
+
+
+@pytest.mark.parametrize(
+    "name, old, new, reached, departure",
+    [
+        (
+            "softmax",
+            "powers.sum(dim=dim, keepdim=True)",
+            "powers.norm(dim=dim, keepdim=True)",
+            "the exponentials of the shifted scores",
+            "the softmax",
+        ),
+        (
+            "simple_attention",
+            "return weights @ inputs,",
+            "return weights.cumsum(0) @ inputs,",
+            "the weights",
+            "the context vectors",
+        ),
+    ],
+)
+def test_the_step_at_which_attention_goes_wrong(name, old, new, reached, departure):
+    answers = AnswerFactory.from_name(name)
+    report = answers.judge(answers.source.replace(old, new))
+    assert report.departure == departure and f"gives {reached}, as it should" in report.message
+    assert [step.state for step in report.trace] == ["right", "wrong"]
+    assert f"line {report.trace[-1].line} (`" in report.message
+
+
+def test_an_overflowing_power_is_no_right_step_of_softmax():
+    answers = AnswerFactory.from_name("softmax")
+    report = answers.judge(answers.source.replace("x - x.amax(dim=dim, keepdim=True)", "x").replace(".sum(", ".norm("))
+    assert report.status == "failed" and "as it should" not in report.message

@@ -23,6 +23,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Sampler, find_exercise
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
+from utils.instructor.answers import AnswerFactory
 from utils.instructor.strip import strip_cell
 from utils.lessons import markers
 from utils.test_doubles.tokenization import LazyTokenizer
@@ -903,3 +904,17 @@ def test_the_lessons_that_use_the_sentence():
     assert f"of {FEWEST} to {MOST} tokens: lessons 02 to 05 use it too" in text
     users = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
     assert users == ["02", "03", "04", "05"]
+
+
+@pytest.mark.parametrize(
+    "new, reached",
+    [
+        ("(logits[:, -1] * 2).softmax(dim=-1)", "the logits of the last position"),
+        ("logits.softmax(dim=-1).sum(dim=1)", "the probabilities at every position"),
+    ],
+)
+def test_the_step_at_which_the_probabilities_go_wrong(new, reached):
+    answers = AnswerFactory.from_name("next_token_probs")
+    report = answers.judge(answers.source.replace("logits[:, -1].softmax(dim=-1)", new))
+    assert f"line 3 (`return {new}`) gives {reached}, as it should" in report.message
+    assert report.departure == "the probabilities"

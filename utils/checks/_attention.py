@@ -223,29 +223,43 @@ def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor
         v: values, [..., seq, d_v]; without values, the weights are the last milestone.
         mask: bool [seq, seq], True = may attend, or None.
     """
+    root = k.shape[-1] ** 0.5
     values = {"the queries": q, "the keys": k, **({} if v is None else {"the values": v})}
+    values |= {"the scaled queries?": q / root, "the scaled keys?": k / root}
     values |= weight_values(q @ k.mT, k.shape[-1], mask)
     return values if v is None else {**values, "the context vectors": torch_attention(q, k, v, mask)}
 
 
 def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> dict[str, Tensor]:
     """Compute the intermediate values between scores [..., seq, seq] and weights: milestones of an exercise."""
-    hidden = {}
     scaled = scores / d_head**0.5
-    if mask is not None:
-        hidden["the masked scores, not yet scaled?"] = mask_scores(scores, mask)
-    values = {"the scores": scores, "the scaled scores": scaled, **hidden}
-    if mask is not None:
-        values["the masked scores"] = scaled = mask_scores(scaled, mask)
-    return values | softmax_values(scaled)
+    values = {"the scores": scores, "the scaled scores": scaled}
+    if mask is None:
+        return values | softmax_values(scaled)
+    masked, weights = mask_scores(scaled, mask), F.softmax(scaled, -1)
+    values |= {"the masked scores before the scaling?": mask_scores(scores, mask), "the masked scores": masked}
+    values |= {"the exponentials without the mask?": scaled.exp(), "the weights without the mask?": weights}
+    return values | {"the weights without the mask times the mask?": weights * mask} | softmax_values(masked)
 
 
-def softmax_values(scores: Tensor, result: str = "the weights") -> dict[str, Tensor]:
-    """Compute the intermediate values of a softmax along the last axis: milestones of an exercise."""
-    shifted = scores - scores.amax(-1, keepdim=True)
-    exponentials = {"the exponentials?": scores.exp(), "the exponentials of the shifted scores?": shifted.exp()}
-    sums = {f"the sums of {name.removeprefix('the ')}": v.sum(-1, keepdim=True) for name, v in exponentials.items()}
-    return {"the shifted scores?": shifted, **exponentials, **sums, result: F.softmax(scores, -1)}
+def softmax_values(
+    scores: Tensor, result: str = "the weights", dim: int = -1, noun: str = "scores"
+) -> dict[str, Tensor]:
+    """Compute the intermediate values of a softmax: milestones of an exercise.
+
+    Args:
+        scores: the input of the softmax.
+        result: what the exercise calls the result.
+        dim: the axis of the softmax.
+        noun: what the exercise calls the input.
+    """
+    lowered, shifted = scores - scores.max(), scores - scores.amax(dim, keepdim=True)
+    shifts = {f"the {noun} minus one maximum?": lowered, f"the shifted {noun}?": shifted}
+    powers = {"the exponentials?": scores.exp()}
+    powers |= {f"the exponentials of {label}": value.exp() for label, value in shifts.items()}
+    sums = {f"the sums of {label}": value.sum(dim, keepdim=True) for label, value in powers.items()}
+    logs = {f"the logarithms of {result}?": F.log_softmax(scores, dim)}
+    return {**shifts, **powers, **sums, **logs, result: F.softmax(scores, dim)}
 
 
 def keep_weights(p, weights: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from utils.checks._attention import (
     torch_attention,
     torch_causal_attention,
     weigh_scores,
+    weight_values,
 )
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._wrong_answers import with_steps, wrong_answer
@@ -120,6 +121,11 @@ def _causal_mask_like(weights, mask):
     return torch.ones_like(mask).tril()
 
 
+def _renormalisation_steps(weights, mask):
+    masked = _zero_hidden(weights, mask)
+    return {"the masked weights": masked, "the row sums of the masked weights?": masked.sum(-1, keepdim=True)}
+
+
 @wrong_answer
 def _spread_hidden_evenly(weights, mask):
     """You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but the
@@ -131,9 +137,13 @@ def _spread_hidden_evenly(weights, mask):
 
 exercise(
     "masked_then_renormalised",
-    unswept={"zeros": "a row whose allowed weights are all 0 has no sum to divide by"},
+    unswept={
+        "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
+        **dict.fromkeys(("sizes", "large"), "each row of the weights sums to one, which a cut or larger row does not"),
+    },
     # F.normalize divides by the sum of the absolute values, which is the plain sum because no weight is negative.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
+    milestones=_renormalisation_steps,
     cases=lambda rand: [
         case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
@@ -142,6 +152,7 @@ exercise(
         case(rand(2, 1, 1).softmax(-1), causal_mask(1)),
         case(rand(2, 4, 4).softmax(-1), causal_mask(4)),
         case(rand(2, 3, 5).softmax(-1), rand.mask(3, 5)),
+        case(rand(70, 70).softmax(-1), rand.mask(70, 70)),
     ],
     returns=Float("query key", name="weights"),
     properties=[rows_sum_to_one()],
@@ -230,6 +241,12 @@ def _weights(scores, d_k, **steps):
     return weigh_scores.replace(**steps)(scores, causal_mask(scores.shape[-1]), d_k)
 
 
+def _causal_steps(scores, d_k):
+    """Compute the steps without the given scores and without a later mask, which is wrong in this exercise."""
+    steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
+    return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}
+
+
 def _weights_by_torch(scores, d_k):
     """Compute the weights with torch's attention. The queries are the scores, and the keys are unit vectors."""
     eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
@@ -269,6 +286,7 @@ _wrong = attention_mistakes(_weights.replace, messages=_MESSAGES)
 exercise(
     "causal_attn_weights",
     oracle=_weights_by_torch,
+    milestones=_causal_steps,
     cases=lambda rand: [
         case(_SCORES, d_k=2, page_example="this page's attn_scores"),
         case(rand(3, 3), 2),
@@ -365,12 +383,13 @@ def _sample_keep(rand, *shape):
 exercise(
     "inverted_dropout",
     oracle=lambda x, keep, p: torch.where(keep, x / (1 - p), 0.0),
+    milestones=lambda x, keep, p: {"the kept numbers?": x * keep, "all numbers after the division?": x / (1 - p)},
     cases=lambda rand: [
         case(rand(2, 3), _sample_keep(rand, 2, 3), 0.5),
         case(rand(4, 4).softmax(-1), _sample_keep(rand, 4, 4), 0.2),
         case(rand(2, 3, 5), _sample_keep(rand, 2, 3, 5), 0.9),
         case(rand(3, 2), torch.ones(3, 2, dtype=torch.bool), 0.0, note="nothing is dropped"),
-        case(rand(7), _sample_keep(rand, 7), 0.4),
+        case(rand(5), _sample_keep(rand, 5), 0.4),
     ],
     returns=Float(),
     differentiable=True,

@@ -11,6 +11,7 @@ from utils.checks._attention import (
     QKV_LAYERS,
     attention,
     attention_mistakes,
+    attention_values,
     attention_weights,
     causal_mask,
     fix_arguments,
@@ -213,6 +214,7 @@ exercise(
     "SelfAttention_v1",
     initial_parameters=_parameters(torch.rand),
     oracle=_right_v1,
+    milestones=lambda p, x: attention_values(*_matrices(p, x)),
     cases=lambda rand: [
         case(rand(6, 3), init=(3, 2)),
         case(rand(5, 4), init=(4, 7), seed=1),
@@ -259,6 +261,7 @@ exercise(
     "SelfAttention_v2",
     initial_parameters=_layers,
     oracle=_right_v2,
+    milestones=lambda p, x: attention_values(*project_qkv(p, x)),
     cases=lambda rand: [
         case(rand(6, 3), init=(3, 2)),
         case(rand(5, 4), init={"d_in": 4, "d_out": 7, "qkv_bias": True}, seed=1),
@@ -428,6 +431,7 @@ exercise(
     "compute_attn_weights",
     # `torch_attention` returns the weights because no values are given.
     oracle=lambda W_Q, W_K, x, mask=None: torch_attention(x @ W_Q, x @ W_K, mask=mask),
+    milestones=lambda W_Q, W_K, x, mask=None: attention_values(x @ W_Q, x @ W_K, mask=mask),
     cases=lambda rand: [
         _square_head(rand, 2, 3, 4),
         _square_head(rand, 1, 2, 1),
@@ -525,6 +529,7 @@ exercise(
     "SingleHeadAttention",
     initial_parameters=_single_head,
     oracle=_by_torch,
+    milestones=lambda p, x, mask=None, return_weights=False: attention_values(*_qkv(p, x), mask),
     cases=lambda rand: [
         case(rand(4, 3), init=(3,)),
         case(rand(2, 3, 5), init=(5,), seed=1),

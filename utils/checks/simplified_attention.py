@@ -6,7 +6,7 @@ The expected values are the printed numbers in section 3.3.1 of the course's sou
 import torch
 from torch.nn import functional as F
 
-from utils.checks._attention import INPUTS, QUERY
+from utils.checks._attention import INPUTS, QUERY, softmax_values
 from utils.checks._wrong_answers import with_steps
 from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
@@ -270,9 +270,16 @@ def _softmax(
     return divide(power(x, shift(x, dim)), dim)
 
 
+def _softmax_steps(x, dim):
+    """Compute the values of a softmax that subtracts each row's own maximum; other ways are wrong in this exercise."""
+    values = softmax_values(x, "the softmax", dim)
+    return {label: value for label, value in values.items() if "shifted" in label or "softmax" in label}
+
+
 exercise(
     "softmax",
     oracle=lambda x, dim: F.softmax(x, dim=dim),
+    milestones=_softmax_steps,
     cases=lambda rand: [
         case(rand(5), 0),
         case(rand(3, 4), -1),
@@ -470,6 +477,11 @@ def _attend(inputs):
     return torch.einsum("ij,jd->id", weights, inputs), weights
 
 
+def _attention_steps(x):
+    scores = x @ x.T
+    return {"the scores": scores, **softmax_values(scores), "the context vectors": _attend(x)[0]}
+
+
 @with_steps
 def _simple_attention(inputs, *, weigh=lambda x: F.softmax(x @ x.T, dim=-1), mix=torch.matmul):
     weights = weigh(inputs)
@@ -479,6 +491,7 @@ def _simple_attention(inputs, *, weigh=lambda x: F.softmax(x @ x.T, dim=-1), mix
 exercise(
     "simple_attention",
     oracle=_attend,
+    milestones=_attention_steps,
     cases=lambda rand: [
         case(INPUTS, page_example="this page's inputs"),
         case(rand(2, 3)),

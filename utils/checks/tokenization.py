@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch.nn import functional as F
 
+from utils.checks._attention import softmax_values
 from utils.checks._sampling import draws_from_its_generator
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
@@ -630,9 +631,19 @@ exercise(
 
 # --- from logits to the next token ------------------------------------------------------------------
 
+
+def _probability_steps(logits):
+    last = {
+        "the logits of the last position?": logits[:, -1],
+        "the probabilities at every position?": logits.softmax(-1),
+    }
+    return last | softmax_values(logits[:, -1], "the probabilities", noun="logits")
+
+
 exercise(
     "next_token_probs",
     oracle=lambda logits: torch.exp(logits[:, -1] - torch.logsumexp(logits[:, -1], dim=1, keepdim=True)),
+    milestones=_probability_steps,
     cases=lambda rand: [
         case(rand(2, 3, 5)),
         case(rand(3, 4, 7)),
