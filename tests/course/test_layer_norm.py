@@ -134,6 +134,29 @@ class LayerOfTorchsEps(LayerOfParts):
         return src + F.layer_norm(self.self_attn(src, mask), src.shape[-1:], self.norm1.w, self.norm1.b)
 
 
+def test_the_first_wrong_step_is_named():
+    class SumOfSquares(NormByMoments):
+        def forward(self, residual):
+            centred = residual - residual.mean(-1, keepdim=True)
+            variance = centred.square().sum(-1, keepdim=True) / len(residual)
+            return centred / torch.sqrt(variance + self.eps) * self.w + self.b
+
+    report = report_on("LayerNorm", SumOfSquares)
+    assert report.departure == "the variances"
+    assert "gives the sums of the squared differences, as it should" in report.message
+
+
+def test_a_mask_that_is_changed_is_found():
+    class Transposed(LayerOfParts):
+        def forward(self, src, mask=None):
+            context = self.self_attn(src, mask if mask is None else mask.T)
+            return src + self.norm1(context)
+
+    report = report_on("SelfAttentionLayer", Transposed)
+    assert report.departure == "the masked scores"
+    assert "(`context = self.self_attn(src, mask if mask is None else mask.T)`)" in report.message
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_wrong_eps_is_named_and_not_reported_as_a_wrong_gradient(seed, monkeypatch):
     sample_cases = Exercise.sample_cases

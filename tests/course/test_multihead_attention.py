@@ -228,6 +228,31 @@ def test_a_wrong_step_is_named_however_its_dropout_samples():
     assert report_on(renamed(Interleaved)).misconception == "merged-interleaved"
 
 
+def test_the_first_wrong_step_of_a_layer_is_named():
+    class MultiHeadAttention(MultiByUnflatten):
+        def forward(self, x):
+            q, k, v = self.project(x)
+            n = x.shape[1]
+            scores = (q @ k.mT).masked_fill(self.mask[:n, :n], -torch.inf)
+            weights = self.dropout(torch.softmax(scores / self.d_head**0.3, -1))
+            return self.out_proj((weights @ v).transpose(1, 2).flatten(2))
+
+    report = report_on(MultiHeadAttention)
+    assert report.departure == "the masked scores"
+    assert "(`weights = self.dropout(torch.softmax(scores / self.d_head**0.3, -1))`)" in report.message
+
+
+def test_scaled_inputs_of_the_heads_are_found():
+    class Doubled(WrapperOfParts):
+        def forward(self, x):
+            parts = [head(2 * x) for head in self.heads]
+            return torch.cat(parts, -1)
+
+    report = report_on(Doubled, "MultiHeadAttentionWrapper")
+    assert report.departure == "the context vectors of head 0"
+    assert "(`parts = [head(2 * x) for head in self.heads]`)" in report.message
+
+
 def test_an_indivisible_width_must_raise_a_value_error_in_init():
     report = report_on(renamed(Asserting))
     assert report.status == "failed" and "ValueError" in report.message

@@ -64,14 +64,15 @@ class OnlyTheParts(ByParts):
 
 
 class RowByRow(ByParts):
-    """Run one text at a time, without a batch axis, with the mask in a buffer."""
+    """Run one text at a time, without a batch axis, with the numbers of the positions in a buffer."""
 
     def __init__(self, vocab_size, embed_dim, num_layers):
         super().__init__(vocab_size, embed_dim, num_layers)
-        self.register_buffer("past", torch.ones(64, 64).tril().bool(), persistent=False)
+        self.register_buffer("numbers", torch.arange(5000), persistent=False)
 
     def forward(self, src):
-        past, out = self.past[: src.shape[1], : src.shape[1]], []
+        numbers, out = self.numbers[: src.shape[1]], []
+        past = numbers[:, None] >= numbers
         for row in src:
             x = self.pos_encoder(self.embed(row))
             for i in range(len(self.layers)):
@@ -274,6 +275,31 @@ def cogmodel(**parts):
 def test_what_the_layers_read_and_see_is_diagnosed(wrong, name):
     assert diagnose(find_exercise("CogModel"), cogmodel())
     assert diagnose(find_exercise("CogModel"), wrong).misconception == name
+
+
+def test_the_first_wrong_step_of_a_model_is_named():
+    class CogModel(ByParts):
+        def forward(self, src):
+            place = torch.arange(src.shape[1], device=src.device)
+            x = self.pos_encoder(self.embed(src))
+            for layer in self.layers:
+                x = layer(self.norm(x), place[:, None] >= place)
+            return self.decoder(self.norm(x))
+
+    report = diagnose(find_exercise("CogModel"), CogModel)
+    assert report.departure == "the stream after layer 0"
+    assert "(`x = self.pos_encoder(self.embed(src))`) gives the embeddings with positions" in report.message
+
+
+def test_the_first_wrong_step_of_a_loss_is_named():
+    def answer_loss(logits, tokens, asked):
+        scores = logits[:, :-1].log_softmax(-1)
+        losses = -scores.gather(-1, tokens[:, 1:, None])[..., 0] * asked[:, 1:]
+        return losses.sum() / asked.sum(1).max()
+
+    report = diagnose(find_exercise("answer_loss"), answer_loss)
+    assert report.departure == "the result"
+    assert "gives the sum of the losses, as it should" in report.message
 
 
 def test_a_model_that_always_runs_layer_0_is_not_said_to_have_one_layer():

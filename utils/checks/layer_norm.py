@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._attention import (
+    attention_values,
     attention_weights,
     causal_mask,
     invert_mask,
@@ -159,6 +160,33 @@ def _torch_norm(p, residual):
     return F.layer_norm(residual, residual.shape[-1:], p["w"], p["b"], eps=p.init_args["eps"])
 
 
+def _norm_values(p, x):
+    """Compute the milestones of a layer norm. Without a visible eps, the variances plus eps are the variances."""
+    mean, eps = x.mean(-1, keepdim=True), p.init_args["eps"]
+    centred = x - mean
+    squares = centred**2
+    variance = squares.mean(-1, keepdim=True)
+    root = (variance + eps).sqrt()
+    normalised = centred / root
+    return {
+        "the sums?": x.sum(-1),
+        "the means": mean,
+        "the squares of the inputs?": x**2,
+        "the means of the squared inputs?": (x**2).mean(-1),
+        "the squares of the means?": mean**2,
+        "the differences from the means": centred,
+        "the squares of the differences?": squares,
+        "the sums of the squared differences?": squares.sum(-1),
+        "the standard deviations?": variance.sqrt(),
+        "the variances": variance,
+        **({"the variances plus eps": variance + eps} if variance.min() < 0.01 else {}),
+        "the square roots of the variances plus eps?": root,
+        "1 divided by these square roots?": 1 / root,
+        "the normalised vectors": normalised,
+        "the normalised vectors times w": normalised * p["w"],
+    }
+
+
 def _tiny(rand, *shape):
     """Sample numbers with a variance of about 1e-4, so small that eps changes the result."""
     return rand(*shape) * 0.01
@@ -168,6 +196,7 @@ exercise(
     "LayerNorm",
     initial_parameters=_parameters,
     oracle=_torch_norm,
+    milestones=_norm_values,
     cases=lambda rand: [
         case(rand(5, 4) * 3 + 2, init=(4,)),
         case(rand(2, 3, 6) - 1, init=(6,), seed=1),
@@ -332,6 +361,11 @@ def _causal_without_a_mask(p, src, mask=None):
     return src + _norm1(p, _attend(p, src, causal_mask(src.shape[-2]) if mask is None else mask))
 
 
+def _layer_values(p, src, mask=None):
+    values = attention_values(*project_qkv(p, src, _LAYERS), mask)
+    return {**values, "the normalised context vectors": _norm1(p, values["the context vectors"])}
+
+
 _NO_DROPOUT = draws_nothing(
     "forward samples random numbers: does it apply dropout? This layer should only attend, normalise and add, in"
     " training mode too."
@@ -342,6 +376,7 @@ exercise(
     "SelfAttentionLayer",
     initial_parameters=_layer_parameters,
     oracle=_transform_mask(lambda mask: mask),
+    milestones=_layer_values,
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
         case(rand(2, 3, 6), init=(6,), seed=1),

@@ -13,6 +13,7 @@ from utils.checks._attention import (
     QKV,
     apply_dropout,
     attention_mistakes,
+    attention_values,
     attention_weights,
     causal_attention,
     causal_mask,
@@ -67,7 +68,7 @@ def _head_with(**steps):
 
 
 def _side_by_side(heads):
-    return torch.cat(heads, dim=-1)
+    return torch.cat(tuple(heads), dim=-1)
 
 
 @with_steps
@@ -83,6 +84,15 @@ def _wrapper_with_keep(p, x, keep):
         return _head_with(drop=lambda p, weights: weights * keep[:, i])(p, x, i)
 
     return _run_heads.replace(head=head)(p, x)
+
+
+def _wrapper_values(p, x):
+    heads = (project_qkv(p, x, prefix=f"heads.{i}.") for i in range(p.init_args["num_heads"]))
+    values = attention_values(*(torch.stack(t) for t in zip(*heads)), causal_mask(x.shape[-2]))
+    contexts = values.pop("the context vectors")
+    steps = {f"{label.rstrip('?')}?": value for label, value in values.items()}  # steps of CausalAttention
+    heads = {f"the context vectors of head {i}": context for i, context in enumerate(contexts)}
+    return {**steps, **heads, "the context vectors side by side": _side_by_side(contexts)}
 
 
 class _Head(nn.Module):
@@ -124,6 +134,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_wrapper,
     oracle=_run_heads,
+    milestones=_wrapper_values,
     cases=lambda rand: [
         case(rand(2, 5, 4), init=(4, 3, 5, 0.0, 3)),
         case(
@@ -467,6 +478,16 @@ def _by_torch(p, x):
     )
 
 
+def _milestones(p, x):
+    values = attention_values(
+        *(_split(t, p.init_args["num_heads"]) for t in project_qkv(p, x)), causal_mask(x.shape[1])
+    )
+    merged = _merge(values["the context vectors"])
+    columns = torch.stack(p["out_proj.weight"].chunk(p.init_args["num_heads"], -1))
+    parts = {"the heads' parts of the result?": values["the context vectors"] @ columns.mT}
+    return {**values, "the merged context vectors": merged, **parts, "the result": _out_proj(p, merged)}
+
+
 _wrong = attention_mistakes(_multi_head.replace, width="the head's width")
 
 exercise(
@@ -474,6 +495,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
+    milestones=_milestones,
     cases=lambda rand: [
         case(rand(2, 5, 3), init=(3, 6, 5, 0.0, 3)),
         case(

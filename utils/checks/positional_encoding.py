@@ -58,6 +58,29 @@ def _by_logarithm(position, d_model, base=100.0):
     return _alternating(angle.sin(), angle.cos())
 
 
+def _angle_values(position, d_model, base=100.0):
+    """Compute the milestones up to the sines and the cosines of the angles [seq, d_model / 2]."""
+    pairs = torch.arange(0, d_model, 2).float()
+    power = base ** (pairs / d_model)
+    angles = position.float()[:, None] / power
+    values = {
+        "the numbers 0, 2, 4, …?": pairs,
+        "the exponents?": pairs / d_model,
+        "the negative exponents?": -pairs / d_model,
+        "the logarithms of the speeds?": -math.log(base) * pairs / d_model,
+        "the powers of the base?": power,
+        "the speeds?": 1 / power,
+        "the angles": angles,
+        "the sines": angles.sin(),
+        "the cosines": angles.cos(),
+    }
+    result = {"the positions?": position.float()}
+    for label, value in values.items():
+        result[f"{label.rstrip('?')} of all entries?"] = value.repeat_interleave(2, -1)
+        result[label] = value
+    return result
+
+
 def _angle_difference(a, b):
     """Return the difference between two angles, without full turns."""
     return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
@@ -140,11 +163,12 @@ def _far_rows(probe):
 exercise(
     "positional_encoding",
     oracle=sinusoids,
+    milestones=_angle_values,
     cases=lambda rand: [
         case(torch.arange(4.0), 4, page_example="positions 0 to 3, as on this page"),
         case(torch.arange(7.0), 4),
         case(torch.arange(5.0), 6, base=10000.0),
-        case(rand(4).abs() * 10, 8, note="with positions that are out of order and not integers"),
+        case(rand(5).abs() * 10, 8, note="with positions that are out of order and not integers"),
         case(torch.arange(20.0, 26.0), 10, base=50.0, note="with positions that start at 20"),
         case(torch.tensor([3.0]), 2, note="with a single position"),
     ],
@@ -332,6 +356,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its table as a buffer"},
     initial_parameters=_no_parameters,
     oracle=_add_positions,
+    milestones=lambda p, x: {"the encodings of the positions": _encode_positions(x)},
     cases=lambda rand: [
         case(rand(5, 4), init=(4,)),
         case(rand(3, 6, 4), init=(4, 20), seed=1, train=True, note="in training"),
@@ -460,6 +485,27 @@ def _rotate(
     return join(*turn(*cut(x), angle.cos(), angle.sin()))
 
 
+def _rope_values(x, base=10000.0):
+    values = _angle_values(torch.arange(x.shape[-2]), x.shape[-1], base)
+    cosines, sines = values["the cosines"], values["the sines"]
+    a, b = _split_neighbours(x)
+    swapped = _alternating(-b, a)
+    return {
+        **values,
+        "the first entries of the pairs?": a,
+        "the second entries of the pairs?": b,
+        "the entries times the cosines?": x * _alternating(cosines, cosines),
+        "the swapped pairs?": swapped,
+        "the swapped pairs times the sines?": swapped * _alternating(sines, sines),
+        "the first entries times the cosines?": a * cosines,
+        "the second entries times the sines?": b * sines,
+        "the first entries times the sines?": a * sines,
+        "the second entries times the cosines?": b * cosines,
+        "the rotated first entries": a * cosines - b * sines,
+        "the rotated second entries": a * sines + b * cosines,
+    }
+
+
 def _count_along(axis):
     """Return a function that uses the indices along `axis` as positions."""
 
@@ -488,6 +534,7 @@ def _far_positions(probe):
 exercise(
     "apply_rope",
     oracle=rope,
+    milestones=_rope_values,
     cases=lambda rand: [
         case(rand(5, 4)),
         case(rand(2, 6, 8)),

@@ -12,6 +12,7 @@ from utils.checks._attention import (
     fix_arguments,
     project_qkv,
     sinusoids,
+    softmax_values,
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
@@ -98,6 +99,16 @@ def _model(
     return out(last(x, p), p)
 
 
+def _model_values(p, src):
+    embeddings = F.embedding(src, p["embed.weight"])
+    rows = sinusoids(torch.arange(src.shape[-1]), embeddings.shape[-1])
+    x = embeddings + rows
+    values = {"the embeddings": embeddings, "the encodings of the positions?": rows, "the embeddings with positions": x}
+    for i in _layers(p):
+        values[f"the stream after layer {i}"] = x = _layer(p, f"layers.{i}", x, causal_mask(src.shape[-1]))
+    return {**values, "the normalised stream": (x := _norm(p, "norm", x)), "the logits": _logits(x, p)}
+
+
 def _future_changes_nothing(probe):
     """Check that all earlier logits stay the same when the last token is replaced. Correct answers are skipped."""
     for trial in [] if probe.has_correct_values else probe.trials:
@@ -128,6 +139,7 @@ exercise(
     unswept={"parameters": "the page lets the layer save its mask as a buffer"},
     initial_parameters=_model_parameters,
     oracle=_model,
+    milestones=_model_values,
     cases=lambda rand: [
         case(rand.integers(1, 3, high=7), init=(7, 4, 1)),
         case(rand.integers(3, 5, high=9), init=(9, 6, 2), seed=1, train=True, note="in training"),
@@ -282,6 +294,26 @@ def _loss(
     return reduce(score(logits)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0], asked[:, 1:])
 
 
+def _loss_values(logits, tokens, asked):
+    """Compute the milestones of a loss: all are optional, because cross_entropy takes all steps at once."""
+    marked, targets = asked[:, 1:], tokens[:, 1:]
+    values = {}
+    for rows, place, right, whose in (
+        (logits, "at all positions", None, ""),
+        (logits[:, :-1], "at all positions but the last", targets, "of the next tokens"),
+        (logits[:, :-1][marked], "at the positions before the marked tokens", targets[marked], "of the marked tokens"),
+    ):
+        forms = {"the logits": rows, **softmax_values(rows, "the probabilities", noun="logits")}
+        values |= {f"{label.rstrip('?')} {place}?": value for label, value in forms.items()}
+        if right is not None:
+            for label in ("the logits", "the probabilities", "the logarithms of the probabilities"):
+                picked = values[f"{label} {place}?"].gather(-1, right[..., None])[..., 0]
+                values[f"{label} {whose}?"] = picked
+            values[f"the losses {whose}?"] = -picked
+    losses = values["the losses of the next tokens?"] * marked
+    return values | {"the losses with 0 for tokens without a mark?": losses, "the sum of the losses?": losses.sum()}
+
+
 def _mean_of_text_means(losses, asked):
     return (losses * asked / asked.sum(1, keepdim=True)).sum(1).mean()
 
@@ -318,6 +350,7 @@ def _loss_case(rand, batch, seq, vocab, scattered=False, note=""):
 exercise(
     "answer_loss",
     oracle=_loss,
+    milestones=_loss_values,
     cases=lambda rand: [
         _loss_case(rand, 2, 6, 4),
         _loss_case(rand, 3, 9, 7),
