@@ -83,7 +83,7 @@ def test_the_tables_show_the_wrong_step(mixed):
 def test_a_result_that_is_never_used(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("torch.softmax(scaled", "torch.softmax(scores")))
     expected = (
-        "Line 4 (`scaled = scores / x.shape[-1] ** 0.5`) gives the scaled scores, but this result is never used: "
+        "Line 4 (`scaled = scores / x.shape[-1] ** 0.5`) gives the scaled scores, but no later step uses this result: "
     )
     assert (
         expected + "`softmax` on line 5 (`weights = torch.softmax(scores, dim=-1)`) receives the scores."

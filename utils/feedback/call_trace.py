@@ -27,7 +27,7 @@ class TracedCall:
         value: the result if it is a tensor of numbers or bools, otherwise None.
         inputs: the indices of the earlier calls whose results are arguments of this call.
         has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
-        in_place: whether the call changed one of its arguments.
+        is_direct: whether the learner's line makes the call itself, rather than a layer that it calls.
     """
 
     name: str
@@ -36,7 +36,7 @@ class TracedCall:
     value: Tensor | None
     inputs: list[int] = field(default_factory=list)
     has_other_inputs: bool = False
-    in_place: bool = False
+    is_direct: bool = True
 
 
 class CallRecorder(TorchFunctionMode):
@@ -45,10 +45,10 @@ class CallRecorder(TorchFunctionMode):
     A call inside a layer counts as a call of the line that calls the layer.
 
     Args:
-        files: the names of the files that contain the learner's own code.
+        files: the names of the files that contain the learner's own code; None records the calls of all code.
     """
 
-    def __init__(self, files: set[str]) -> None:
+    def __init__(self, files: set[str] | None) -> None:
         super().__init__()
         self.files = files
         self.calls: list[TracedCall] = []
@@ -65,28 +65,32 @@ class CallRecorder(TorchFunctionMode):
             self._record(name, collect_tensors((args, kwargs or {})), args, result)
         return result
 
+    def index_of(self, tensor: Tensor) -> int | None:
+        """Return the index of the call that returned a tensor, or None."""
+        return self._origin.get(id(tensor))
+
     def _record(self, name: str, tensors: list[Tensor], args: tuple, result: Any) -> None:
-        line, code = self._line()
+        line, code, is_direct = self._line()
         if line is None:
             return
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
+        inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
+        others = any(id(t) not in self._origin for t in tensors)
         for value in collect_tensors(result) if changed is None else [changed]:
-            inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
-            others = any(id(t) not in self._origin for t in tensors)
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
-            in_place = changed is not None or any(value is t for t in tensors)
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, in_place))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, is_direct))
 
-    def _line(self) -> tuple[int | None, str]:
-        """Return the learner's line that is running, and its text."""
-        frame = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename not in self.files:
+    def _line(self) -> tuple[int | None, str, bool]:
+        """Return the learner's line that is running, its text, and whether no layer runs inside it."""
+        frame, is_direct = sys._getframe(3), True
+        while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
+            is_direct = is_direct and frame.f_code.co_name != "_call_impl"
             frame = frame.f_back
         if frame is None:
-            return None, ""
-        return frame.f_lineno, linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            return None, "", False
+        return frame.f_lineno, linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip(), is_direct
 
 
 _WRITES = {"setitem"}  # calls that return nothing and change their first argument

@@ -67,9 +67,19 @@ def observations_agree(
             return False
     else:
         return failures_match(a.failure, b.failure)
-    if (a.changed, a.parameters) != (b.changed, b.parameters):
+    if a.parameters != b.parameters or _changed_arguments(a) != _changed_arguments(b):
         return False
     return (not gradients or _gradients_match(a, b)) and values_equal(a.value, b.value, atol, dtypes)
+
+
+def _changed_arguments(observation: Observation) -> set[str]:
+    return {path.partition(".")[0] for path in observation.changed}
+
+
+def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
+    """Return what the answer changed in arguments that the oracle leaves unchanged."""
+    allowed = _changed_arguments(expected)
+    return [path for path in yours.changed if path.partition(".")[0] not in allowed]
 
 
 def _gradients_match(a: Observation, b: Observation) -> bool:

@@ -16,7 +16,7 @@ import functools
 import sys
 from typing import Any
 
-from utils.feedback.compare import Dtypes, observations_agree, values_equal
+from utils.feedback.compare import Dtypes, observations_agree, unexpected_changes, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
 from utils.feedback.exercise import Case, Exercise, Misconception
@@ -38,6 +38,7 @@ from utils.feedback.sweeps import Finding, run_sweeps, tolerant
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
+NOT_COMPUTED = ("made_in_order", "starts_as_linear")  # properties of initial parameters, not of a computation
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this one
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
 NOTIFY_AFTER = 3.0  # seconds of CPU time after which the notebook shows WAIT_MESSAGE
@@ -193,9 +194,9 @@ def _printed_text(probe: Probe, report: Report) -> str:
 def _failure_report(probe: Probe) -> Report:
     """Report what is wrong, then the wrong step, any unused argument and any lint finding in the source."""
     report = _explain_failure(probe)
-    if report.reason in ("difference", "shape", "property"):
+    if report.reason in ("difference", "shape", "property") and report.property not in NOT_COMPUTED:
         _add_departure(report, probe)
-    if report.reason in ("difference", "shape", "raised", "property", "dtype"):
+    if report.reason in ("difference", "shape", "raised", "dtype"):
         report.message += _changed_input_text(probe)
     unused = probe.runner.inspect_code().unused_arguments
     if unused and report.reason in ("difference", "shape", "property"):
@@ -210,7 +211,7 @@ def _failure_report(probe: Probe) -> Report:
 def _changed_input_text(probe: Probe) -> str:
     """Say that a wrong answer changed one of its inputs, in a sentence with a leading space; "" if it changed none."""
     for trial in probe.trials:
-        extra = sorted(set(trial.yours.changed) - set(trial.expected.changed))
+        extra = unexpected_changes(trial.yours, trial.expected)
         if extra and not trial.is_correct(probe.exercise):
             return f" Your code also changed its input `{extra[0]}`: does it use `{extra[0]}` again after that?"
     return ""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from torch import Size, Tensor
 
-from utils.feedback.compare import failures_match, is_compatible_dtype, values_equal
+from utils.feedback.compare import failures_match, is_compatible_dtype, unexpected_changes, values_equal
 from utils.feedback.exercise import Case
 from utils.feedback.failing_line import raised_by_own_code
 from utils.feedback.observe import Failure, is_float
@@ -336,7 +336,7 @@ def _is_plainly_wrong(probe: Probe, trial: Trial) -> bool:
 
 def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
     """Check that the answer did not modify an argument, if its results are right."""
-    extra = [n for n in trial.yours.changed if n not in trial.expected.changed]
+    extra = unexpected_changes(trial.yours, trial.expected)
     if not extra or not probe.has_correct_values:
         return None
     return (

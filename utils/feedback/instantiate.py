@@ -34,7 +34,7 @@ def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
     """Copy a module as `copy.deepcopy` does, but several times as fast: most of its dicts are empty."""
     if id(value) in memo:
         return memo[id(value)]
-    if isinstance(value, nn.Module):
+    if isinstance(value, nn.Module) and not hasattr(value, "__deepcopy__"):
         clone = memo[id(value)] = object.__new__(type(value))
         vars(clone).update({name: _copy_module(item, memo) for name, item in vars(value).items()})
         return clone

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,57 +13,82 @@ from utils.feedback.compare import difference_mask
 from utils.feedback.observe import is_float
 
 ATOL = 1e-4
+Match = Literal["same", "transposed"]
 
 
 class Milestone(NamedTuple):
-    """An intermediate value. An optional one may be left out."""
+    """An intermediate value of the expected computation.
+
+    Attributes:
+        label: a phrase for learners, such as "the scaled scores".
+        value: the numbers.
+        is_optional: whether a right computation may do without this value.
+        is_leaf: whether the value is computed without any other milestone.
+        is_constant: whether the value does not depend on arguments and parameters.
+    """
 
     label: str
     value: Tensor
-    is_optional: bool
+    is_optional: bool = False
+    is_leaf: bool = False
+    is_constant: bool = False
 
 
 def is_telling(value: Tensor) -> bool:
     """Tell whether a tensor has enough different numbers that equality with another tensor is no coincidence."""
     if not is_float(value):
-        return value.dtype == torch.bool and value.numel() > 3
+        return False
     finite = value[value.isfinite()]
     return finite.unique().numel() > 2 or (value.numel() <= 2 and bool(((finite != 0) & (finite != 1)).any()))
 
 
-def same_numbers(a: Tensor, b: Tensor) -> bool:
+def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
     """Tell whether two tensors have the same numbers in the same order, up to their shapes."""
     if a.numel() != b.numel() or is_float(a) != is_float(b):
         return False
-    return not difference_mask(a.flatten(), b.flatten(), ATOL).any()
+    return not difference_mask(a.flatten(), b.flatten(), atol).any()
 
 
-def _axis_orders(value: Tensor) -> Iterator[Tensor]:
-    """Yield the tensor with its axes in every order."""
-    value = value.squeeze()
-    orders = itertools.permutations(range(value.dim())) if value.dim() <= 4 else [tuple(range(value.dim()))]
+def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
+    """Compare a value with a milestone, up to the order of axes, and to axes that are split or merged.
+
+    Returns:
+        "transposed" if the value has the milestone's shape, but the numbers agree only in another order of axes.
+    """
+    if value.numel() != milestone.numel() or not is_float(value) or not is_float(milestone):
+        return None
+    value, milestone = value.squeeze(), milestone.squeeze()
+    orders = itertools.permutations(range(milestone.dim())) if milestone.dim() <= 4 else [tuple(range(milestone.dim()))]
     for order in orders:
-        yield value.permute(order)
+        ordered = milestone.permute(order)
+        if _splits_or_merges(value.shape, ordered.shape) and same_numbers(value, ordered, atol):
+            is_turned = value.shape == milestone.shape and not same_numbers(value, milestone, atol)
+            return "transposed" if is_turned else "same"
+    return None
 
 
-def is_rearranged(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value is a milestone, up to a transpose or a reshape."""
-    if value.numel() != milestone.numel() or is_float(value) != is_float(milestone):
-        return False
-    return any(same_numbers(value, order) for order in _axis_orders(milestone))
+def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Tell whether one shape results from the other by splitting or merging neighbouring axes."""
+    products = [set(itertools.accumulate(shape, lambda x, y: x * y)) for shape in (a, b)]
+    return products[0] <= products[1] or products[1] <= products[0]
 
 
-def matching_slices(value: Tensor, milestone: Tensor) -> set[tuple[int, int]]:
-    """Return the slices (axis, index) of a milestone that a value equals, up to a transpose."""
-    if not is_float(value) or not is_float(milestone) or not is_telling(value):
+def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
+    """Return the slices (axis, index) of a milestone that a value equals, up to the order of axes."""
+    if not is_float(milestone) or value.numel() < 2 or not is_telling(value):
         return set()
     return {
         (axis, i)
         for axis, size in enumerate(milestone.shape)
         if size > 1 and value.numel() * size == milestone.numel()
         for i in range(size)
-        if is_rearranged(value, milestone.select(axis, i))
+        if match(value, milestone.select(axis, i), atol)
     }
+
+
+def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value has as many numbers as a milestone, or as a slice of it."""
+    return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
@@ -73,3 +98,10 @@ def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
     compared = milestone.isfinite() & (milestone != 0)
     equal = ~difference_mask(value, milestone, ATOL) & compared
     return float(equal.sum() / compared.sum().clamp(min=1))
+
+
+def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
+    """Tell whether a step returned its input unchanged."""
+    if value is None or source is None or not is_float(value):
+        return False
+    return value.shape == source.shape and torch.equal(value, source)

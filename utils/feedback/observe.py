@@ -290,9 +290,15 @@ def values_identical(before: Any, after: Any) -> bool:
             return False
         return torch.equal(before, after) or torch.equal(before.nan_to_num(), after.detach().nan_to_num())
     if isinstance(before, (tuple, list)):
-        return len(before) == len(after) and all(map(values_identical, before, after))
+        return (
+            isinstance(after, (tuple, list)) and len(before) == len(after) and all(map(values_identical, before, after))
+        )
     if isinstance(before, dict):
-        return before.keys() == after.keys() and all(values_identical(before[k], after[k]) for k in before)
+        return (
+            isinstance(after, dict)
+            and before.keys() == after.keys()
+            and all(values_identical(before[k], after[k]) for k in before)
+        )
     if isinstance(before, nn.Module):
         return not changed_paths("", before, after)
     return isinstance(before, torch.Generator) or before is after or before == after

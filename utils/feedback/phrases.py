@@ -252,3 +252,19 @@ def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
     if origin.cause.startswith("0 / 0") and "softmax" in source:
         return text + " A mask after the softmax can leave rows that sum to 0: mask the scores before the softmax."
     return text
+
+
+_OPERATIONS = {
+    "matmul": "the matrix product", "mm": "the matrix product", "bmm": "the matrix product",
+    "rmatmul": "the matrix product", "linear": "the linear layer",
+    "div": "the division", "truediv": "the division", "rdiv": "the division", "rtruediv": "the division",
+    "mul": "the multiplication", "rmul": "the multiplication", "add": "the addition", "radd": "the addition",
+    "sub": "the subtraction", "rsub": "the subtraction", "pow": "the power", "rpow": "the power",
+    "neg": "the minus sign", "getitem": "the indexing", "setitem": "the assignment",
+}  # fmt: skip
+
+
+def operation_text(name: str) -> str:
+    """Name a torch function as people do: "the division", or "`softmax`"."""
+    name = name.strip("_")
+    return _OPERATIONS.get(name) or _OPERATIONS.get(name.removeprefix("i")) or f"`{name}`"

@@ -51,7 +51,7 @@ class FakeTextModel(nn.Module):
         super().__init__()
         # A parameter, because an answer may look up the model's device in `model.parameters()`.
         self.table = nn.Parameter(table, requires_grad=False)
-        self.stop_length, self.n_calls = stop_length, 0
+        self.stop_length, self._n_calls = stop_length, 0
         self.forced_characters = forced_characters or {}
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq 11"]:
@@ -61,9 +61,9 @@ class FakeTextModel(nn.Module):
             RuntimeError: the text is too long, or there were too many calls.
             ValueError: a token is not one of the 11.
         """
-        self.n_calls += 1
+        self._n_calls += 1
         # All runs of one check together call the model fewer than 1000 times.
-        if src.shape[1] > 80 or self.n_calls > 3000:
+        if src.shape[1] > 80 or self._n_calls > 3000:
             raise RuntimeError(
                 "your loop calls the model without end. It must end after max_len rounds (28 by default), even if the"
                 " model never predicts STOP."

@@ -1,0 +1,177 @@
+"""Match the torch calls of an answer with the milestones of the expected computation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from utils.feedback.call_trace import TracedCall
+from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
+from utils.feedback.observe import is_float
+
+LEAST = 3e-6  # the least tolerance: another order of operations changes the last digits
+ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
+CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
+VIEWS = (
+    "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
+    " expand_as unbind chunk split narrow select clone detach contiguous to float double view_as_complex roll flip"
+).split()
+
+
+class Computation:
+    """The calls of an answer, and the milestones that they reach.
+
+    Attributes:
+        milestones: the expected intermediate values, in order.
+        calls: the recorded calls, in order.
+        inputs: for each call, the earlier calls whose results it uses.
+        reached: for each call, the index of the last milestone that its result equals, or None.
+        atol: the tolerance for equal numbers, from the exercise's tolerance.
+        kinds: for each call, how its result equals this milestone.
+    """
+
+    def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
+        self.milestones, self.calls = milestones, calls
+        self.atol = min(ATOL, max(LEAST, atol))
+        self.inputs = [[j for j in call.inputs if j < i] for i, call in enumerate(calls)]
+        self.reached: list[int | None] = [None] * len(calls)
+        self.kinds: list[Match | None] = [None] * len(calls)
+        for i in range(len(calls)):
+            self._match_call(i)
+        self._match_slices()
+        for i, k in enumerate(self.reached):  # a step back to an earlier value is not right
+            if k is not None and (self.last_input(i) or 0) > k:
+                self.reached[i] = None
+        self.used = {j for inputs in self.inputs for j in inputs}
+        self.constants = self._find_constants()
+        self.leading = self._find_leading()
+
+    def _match_call(self, i: int) -> None:
+        value = self.calls[i].value
+        if value is None or not is_float(value):
+            return
+        kinds: dict[int, Match] = {
+            k: kind for k, m in enumerate(self.milestones) if (kind := match(value, m.value, self.atol))
+        }
+        if kinds:
+            best = max((k for k in kinds if kinds[k] == "same"), default=max(kinds))
+            self.reached[i], self.kinds[i] = best, kinds[best]
+
+    def _match_slices(self) -> None:
+        """Find milestones that one operation computes slice by slice, as in a loop over rows or heads."""
+        groups: dict[tuple[int, str], list[int]] = {}
+        for i, call in enumerate(self.calls):
+            if self.reached[i] is None and call.value is not None and is_float(call.value):
+                groups.setdefault((call.line, call.name), []).append(i)
+        for members in groups.values():
+            for k in reversed(range(len(self.milestones))):
+                if self._cover(members, k):
+                    break
+
+    def _cover(self, members: list[int], k: int) -> bool:
+        """Mark calls that together compute all slices of a milestone along one axis."""
+        milestone = self.milestones[k].value
+        values = ((i, self.calls[i].value) for i in members)
+        slices = {i: matching_slices(value, milestone, self.atol) for i, value in values if value is not None}
+        found = set().union(*slices.values()) if slices else set()
+        if not any(size > 1 and found >= {(axis, n) for n in range(size)} for axis, size in enumerate(milestone.shape)):
+            return False
+        for i in (i for i in slices if slices[i]):
+            self.reached[i], self.kinds[i] = k, "same"
+        return True
+
+    def _find_constants(self) -> set[int]:
+        """Return the calls that are no steps, because their results depend on nothing but constants or masks."""
+        constants: set[int] = set()
+        has_constant_steps = any(m.is_constant for m in self.milestones)
+        for i, call in enumerate(self.calls):
+            from_constants = not call.has_other_inputs and all(
+                j in constants or not self.is_number(j) for j in self.inputs[i]
+            )
+            is_created = call.name.removeprefix("new_").removesuffix("_like") in CREATION
+            if is_created or (from_constants and (not has_constant_steps or call.name in VIEWS)):
+                constants.add(i)
+        return constants
+
+    def _find_leading(self) -> set[int]:
+        """Return the calls whose results lead to a later milestone, so that they are right whatever they are."""
+        furthest = [-1] * len(self.calls)  # the last milestone to which the result of each call leads
+        for i in reversed(range(len(self.calls))):
+            k = self.reached[i]
+            own = furthest[i] if k is None else k
+            for j in self.inputs[i] if self.is_number(i) else ():
+                furthest[j] = max(furthest[j], own)
+        return {i for i, k in enumerate(furthest) if k > max(self.ancestors(i), default=-1)}
+
+    # --- questions --------------------------------------------------------------------------------------
+
+    def is_number(self, i: int) -> bool:
+        """Tell whether a call returned floating-point numbers."""
+        return is_float(self.calls[i].value)
+
+    def is_right(self, i: int) -> bool:
+        """Tell whether a result is no mistake: a milestone, a value on the way to one, a constant or a mask."""
+        return self.reached[i] is not None or i in self.leading or i in self.constants or not self.is_number(i)
+
+    def last_input(self, i: int) -> int | None:
+        """Return the last milestone among the direct inputs of a call."""
+        return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
+
+    def first_wrong_call(self, result: Tensor | None) -> int | None:
+        """Return the first call that gets only right values and is not right itself, and leads to the result."""
+        final = len(self.calls) - 1
+        if result is not None:
+            equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
+            final = max(equal, default=final)
+        views: set[int] = set()  # parts and rearrangements of right values
+        for i, call in enumerate(self.calls):
+            if self.is_right(i) or not all(self.is_right(j) or j in views for j in self.inputs[i]):
+                continue
+            if call.name in VIEWS and self._is_part(i):
+                views.add(i)
+            elif final in self.descendants(i):  # a side computation may serve anything
+                return i
+        return None
+
+    def _is_part(self, i: int) -> bool:
+        """Tell whether a view shows an argument, or a part of a right value."""
+        value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
+        return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
+
+    def ancestors(self, i: int) -> set[int]:
+        """Return the milestones on which a call depends most directly."""
+        milestones, waiting, seen = set(), list(self.inputs[i]), set()
+        while waiting:
+            j = waiting.pop()
+            if j in seen:
+                continue
+            seen.add(j)
+            if self.reached[j] is not None:
+                milestones.add(self.reached[j])
+            else:
+                waiting += self.inputs[j]
+        return milestones
+
+    def descendants(self, i: int) -> list[int]:
+        """Return a call and all later calls that use its result, in order."""
+        found = {i}
+        for j in range(i + 1, len(self.calls)):
+            if found & set(self.inputs[j]):
+                found.add(j)
+        return sorted(found)
+
+    def sources(self, i: int) -> set[int]:
+        """Return the milestones that a call, or a later call that uses its result, combines."""
+        return set().union(*(self.ancestors(j) for j in self.descendants(i)))
+
+    def follows_an_idle_step(self, i: int) -> bool:
+        """Tell whether an input of a call was computed by arithmetic that changes nothing on this case.
+
+        Such a case does not show whether the arithmetic is right.
+        """
+        return any(
+            self.calls[j].name in ARITHMETIC
+            and any(changes_nothing(self.calls[j].value, self.calls[h].value) for h in self.inputs[j])
+            for j in self.inputs[i]
+        )
