@@ -489,6 +489,6 @@ def test_the_step_at_which_attention_goes_wrong(name, changes, line, source, dep
         assert old in code
         code = code.replace(old, new)
     report = answers.judge(code)
-    assert report.departure == departure and f"gives {source}, as it should" in report.message
+    assert report.departure == departure and f"gives {source}" in report.message
     assert [step.line for step in report.trace if step.state == "wrong"] == [line]
     assert f"line {line} (`" in report.message

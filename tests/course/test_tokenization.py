@@ -638,7 +638,7 @@ def test_an_answer_that_works_row_by_row_gets_few_rows():
         rows += len(logits)
         return sample_row_by_row(logits, temperature, top_k, generator)
 
-    assert check(sample) and rows < 12_000
+    assert check(sample) and rows < 15_000
 
 
 def test_the_limit_for_shares_is_six_standard_deviations(monkeypatch):
@@ -916,5 +916,5 @@ def test_the_lessons_that_use_the_sentence():
 def test_the_step_at_which_the_probabilities_go_wrong(new, reached):
     answers = AnswerFactory.from_name("next_token_probs")
     report = answers.judge(answers.source.replace("logits[:, -1].softmax(dim=-1)", new))
-    assert f"line 3 (`return {new}`) gives {reached}, as it should" in report.message
+    assert f"line 3 (`return {new}`) gives {reached}" in report.message
     assert report.departure == "the probabilities"

@@ -100,7 +100,9 @@ def test_each_sweep_finds_its_kind_of_mistake(causal_mean, answer, found):
 
 def test_a_right_answer_passes_all_sweeps(causal_mean):
     assert diagnose(causal_mean, with_name("causal_mean", right))
-    assert applicable_sweeps(causal_mean) == ["state", "gradients", "sizes", "zeros", "ties", "large", "hidden rows"]
+    assert applicable_sweeps(causal_mean) == [
+        *("state", "gradients", "sizes", "zeros", "ties", "large", "signs", "hidden rows")
+    ]
 
 
 def test_an_exercise_opts_out_of_a_sweep(causal_mean, declare_exercise):
@@ -150,6 +152,17 @@ class KeepsItsGraph(Centred):
         return self.result
 
 
+class SetsASeed(Centred):
+    def __init__(self, width, max_len):
+        torch.manual_seed(0)
+        super().__init__(width, max_len)
+
+
+class DropsInTraining(Centred):
+    def forward(self, x):
+        return super().forward(F.dropout(x, 0.5, self.training))
+
+
 class SavesItsLength(Centred):
     def __init__(self, width, max_len):
         super().__init__(width, max_len)
@@ -163,6 +176,8 @@ class SavesItsLength(Centred):
         (FirstWeightsWithoutGradients, "state"),
         (ShrinksItsTable, "state"),
         (KeepsItsGraph, "copies"),
+        (SetsASeed, "initialisation"),
+        (DropsInTraining, "training"),
         (SavesItsLength, "parameters"),
     ],
 )
@@ -226,6 +241,42 @@ def test_changes_inside_a_model_are_changes_of_an_argument(declare_exercise):
         return model(x)
 
     assert "`model.hooks`" in diagnose(run, with_name("run", hooked)).message
+
+
+@pytest.mark.parametrize(
+    "answer, found",
+    [
+        (lambda text, factor=2.0: [len(word) * factor for word in text.strip().split(" ")], "texts"),
+        (lambda text, factor=2.0: [len(word) * round(factor) for word in text.split(" ")], "signs"),
+    ],
+)
+def test_texts_and_settings_vary(declare_exercise, answer, found):
+    lengths = declare_exercise(
+        "lengths",
+        oracle=lambda text, factor=2.0: [len(word) * factor for word in text.split(" ")],
+        cases=[case("a few words"), case("one")],
+    )
+    assert diagnose(lengths, with_name("lengths", lengths.oracle))
+    report = diagnose(lengths, with_name("lengths", answer))
+    assert (report.status, report.property) == ("failed", found), str(report)
+
+
+def test_a_model_keeps_its_mode_and_its_hooks(declare_exercise):
+    run = declare_exercise(
+        "run", oracle=lambda model, x: model(x), cases=lambda rand: [case(nn.Linear(3, 2), rand(4, 3))]
+    )
+
+    def ends_in_training_mode(model, x):
+        model.train()
+        return model(x)
+
+    def removes_hooks(model, x):
+        model._forward_hooks.clear()
+        return model(x)
+
+    for answer in (ends_in_training_mode, removes_hooks):
+        report = diagnose(run, with_name("run", answer))
+        assert report.property == "training" and "is not as before" in report.message
 
 
 def test_every_opt_out_names_a_sweep_and_a_reason():

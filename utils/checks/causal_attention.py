@@ -139,7 +139,7 @@ exercise(
     "masked_then_renormalised",
     unswept={
         "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
-        **dict.fromkeys(("sizes", "large"), "each row of the weights sums to one, which a cut or larger row does not"),
+        **dict.fromkeys(("sizes", "large", "signs"), "the weights are positive, and each row sums to one"),
     },
     # F.normalize divides by the sum of the absolute values, which is the plain sum because no weight is negative.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),

@@ -470,6 +470,7 @@ exercise(
         case(*(rand(1, 1, 1, 2) for _ in range(3)), note="with one position and heads of width 2"),
         _degenerate_case(rand),
         case(*(rand(1, 1, 4, 3, scale=0.7) * far for far in (0.05, 400.0, 0.05)), note="with long keys"),
+        case(*(rand(2, 1, 3, 4, scale=0.8).double() for _ in range(3)), note="with float64 vectors"),
     ],
     returns=Float("batch heads query key"),
     differentiable=True,

@@ -724,6 +724,7 @@ exercise(
     cases=lambda rand: [
         *(case(_PROMPTS[int(i)], n) for i, n in zip(torch.randperm(8, generator=rand.generator), (4, 3))),
         case("Mary", 1, note="with one head and a text of one token"),
+        case("Wilhelmina's strawberries, unbelievably.", 2, note="with words of several tokens"),
     ],
     returns=Float("n_heads seq seq"),
     properties=[rows_sum_to_one()],

@@ -441,7 +441,7 @@ exercise(
         case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, page_example="this page's inputs and the mask that hides journey"),
     ],
     returns=Float("seq seq"),
-    properties=[rows_sum_to_one(), finite_when_scaled(), hides_with_minus_infinity],
+    properties=[rows_sum_to_one(), hides_with_minus_infinity, finite_when_scaled()],
     misconceptions={
         "not-scaled": _wrong.not_scaled(
             "You do not divide the scores by the square root of d_head, so the weights look plausible but are too"
@@ -543,8 +543,8 @@ exercise(
     properties=[
         rows_sum_to_one(part=1),
         batch_independent(),
-        finite_when_scaled(),
         hides_with_minus_infinity,
+        finite_when_scaled(),
     ],
     misconceptions={
         "not-scaled": _wrong.not_scaled(

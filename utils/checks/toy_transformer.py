@@ -513,28 +513,31 @@ def _training_step(
     mode=True,
     loss=_loss,
     sign=1.0,
-    change=lambda grad: grad,
+    change=lambda grads: grads,
+    cleared=lambda p: True,
     move=lambda model, optimizer: optimizer.step(),
     returns=lambda loss, recompute: loss.item(),
 ):
-    """Make a training step. `returns(loss, recompute)` computes the result."""
+    """Make a training step. `returns(loss, recompute)` computes the result; `cleared` selects parameters."""
     tokens, asked = batch
+    parameters = list(model.parameters())
     model.train(mode)
     if early:
         optimizer.step()
-    if forget:
-        model.table.grad = torch.zeros_like(model.table)
+    for p in parameters:
+        if forget and cleared(p):
+            p.grad = None
     value = loss(model(tokens), tokens, asked)
     if backward:
-        grad = torch.autograd.grad(sign * value, model.table)[0]
-        model.table.grad = change(grad) + (0 if forget or model.table.grad is None else model.table.grad)
+        for p, grad in zip(parameters, change(torch.autograd.grad(sign * value, parameters))):
+            p.grad = grad if p.grad is None else p.grad + grad
     for _ in range(0 if early else steps):
         move(model, optimizer)
     return returns(value, lambda: loss(model(tokens), tokens, asked))
 
 
 def _step_without_gradients(model, optimizer):
-    model.table.grad = None
+    model.zero_grad()
     optimizer.step()
 
 
@@ -543,22 +546,29 @@ def _step_before_backward(model, optimizer, batch):
     """The parameters have not moved: you call step before backward, when there are no gradients yet. Clear the old
     gradients, then call backward, then step.
     """
-    model.table.grad = None
+    model.zero_grad()
     optimizer.step()
     return _training_step.replace(steps=0)(model, optimizer, batch)
 
 
 def _by_hand(model, optimizer):
     with torch.no_grad():
-        model.table -= optimizer.param_groups[0]["lr"] * model.table.grad
+        for p in model.parameters():
+            p -= optimizer.param_groups[0]["lr"] * p.grad
 
 
-def _clipped(grad):
-    return grad * (1 / grad.norm()).clamp(max=1)
+def _with_its_own_rate(model, optimizer):
+    optimizer.param_groups[0]["lr"] = 5e-3
+    optimizer.step()
+
+
+def _clipped(grads):
+    norm = torch.stack([grad.norm() for grad in grads]).norm()
+    return [grad * (1 / norm).clamp(max=1) for grad in grads]
 
 
 def _training_case(rand, batch, seq, vocab, signs=False, fresh=False, note=""):
-    model = FakeTrainableModel(rand(vocab, vocab), signs, fresh=fresh)
+    model = FakeTrainableModel(rand(vocab, vocab), rand(vocab), signs, fresh=fresh)
     return case(model, model.optimizer, _sample_texts(rand, batch, seq, vocab), note=note)
 
 
@@ -588,6 +598,7 @@ def _one_step_of_its_optimizer(probe):
 
 exercise(
     "training_step",
+    unswept={"training": "the page calls this function with a model in training mode"},
     oracle=_training_step,
     view=view_training_step,
     cases=lambda rand: [
@@ -610,6 +621,14 @@ exercise(
         "old-gradients-added": _training_step.replace(forget=False).wrong(
             "The gradients of an earlier step were still there, and backward added this batch's gradients to them."
             " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far."
+        ),
+        "old-gradients-of-biases": _training_step.replace(cleared=lambda p: p.dim() > 1).wrong(
+            "You cleared the gradients of the matrices only. Biases, and the parameters of LayerNorm, have one axis:"
+            " backward added this batch's gradients to their old ones."
+        ),
+        "own-learning-rate": _training_step.replace(move=_with_its_own_rate).wrong(
+            "The step used the learning rate 0.005, not the learning rate of the optimizer that is passed in. The"
+            " caller changes this rate from step to step."
         ),
         "no-step": _training_step.replace(steps=0).wrong(
             "The gradients exist, but the parameters have not moved, and the optimizer took no step. The optimizer's"

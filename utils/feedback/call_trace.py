@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +28,7 @@ class TracedCall:
         value: the result if it is a tensor of numbers or bools, otherwise None.
         inputs: the indices of the earlier calls whose results are arguments of this call.
         has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
-        is_direct: whether the learner's line makes the call itself, rather than a layer that it calls.
+        is_direct: whether the learner's line makes the call itself, rather than a layer or function that it calls.
     """
 
     name: str
@@ -86,7 +87,8 @@ class CallRecorder(TorchFunctionMode):
         """Return the learner's line that is running, its text, and whether no layer runs inside it."""
         frame, is_direct = sys._getframe(3), True
         while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
-            is_direct = is_direct and frame.f_code.co_name != "_call_impl"
+            in_torch = f"{os.sep}torch{os.sep}" in frame.f_code.co_filename
+            is_direct = is_direct and in_torch and frame.f_code.co_name != "_call_impl"
             frame = frame.f_back
         if frame is None:
             return None, "", False

@@ -44,6 +44,7 @@ class Computation:
             if k is not None and (self.last_input(i) or 0) > k:
                 self.reached[i] = None
         self.used = {j for inputs in self.inputs for j in inputs}
+        self.parts = self._find_parts()
         self.constants = self._find_constants()
         self.leading = self._find_leading()
 
@@ -81,6 +82,15 @@ class Computation:
             self.reached[i], self.kinds[i] = k, "same"
         return True
 
+    def _find_parts(self) -> set[int]:
+        """Return the calls that give a part of a milestone, as in a loop that computes too few parts."""
+        values = ((i, call.value) for i, call in enumerate(self.calls) if self.reached[i] is None)
+        return {
+            i
+            for i, value in values
+            if value is not None and any(matching_slices(value, m.value, self.atol) for m in self.milestones)
+        }
+
     def _find_constants(self) -> set[int]:
         """Return the calls that are no steps, because their results depend on nothing but constants or masks."""
         constants: set[int] = set()
@@ -111,8 +121,8 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is no mistake: a milestone, a value on the way to one, a constant or a mask."""
-        return self.reached[i] is not None or i in self.leading or i in self.constants or not self.is_number(i)
+        """Tell whether a result is no mistake: a milestone, a part of it or a step to it, a constant or a mask."""
+        return self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i)
 
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
@@ -166,12 +176,15 @@ class Computation:
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call was computed by arithmetic that changes nothing on this case.
+        """Tell whether an input of a call was computed by arithmetic that hardly changes anything on this case.
 
         Such a case does not show whether the arithmetic is right.
         """
-        return any(
-            self.calls[j].name in ARITHMETIC
-            and any(changes_nothing(self.calls[j].value, self.calls[h].value) for h in self.inputs[j])
-            for j in self.inputs[i]
-        )
+        return any(self._is_idle(j, h) for j in self.inputs[i] for h in self.inputs[j])
+
+    def _is_idle(self, i: int, source: int) -> bool:
+        """Tell whether a call is arithmetic whose result is its input, or the same milestone as its input."""
+        if self.calls[i].name not in ARITHMETIC:
+            return False
+        same = self.reached[i] is not None and self.reached[i] == self.reached[source]
+        return same or changes_nothing(self.calls[i].value, self.calls[source].value)

@@ -38,10 +38,9 @@ def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
         clone = memo[id(value)] = object.__new__(type(value))
         vars(clone).update({name: _copy_module(item, memo) for name, item in vars(value).items()})
         return clone
-    if type(value) in (dict, OrderedDict) and not value:
-        return type(value)()
-    if type(value) in (dict, OrderedDict):
-        return type(value)((key, _copy_module(item, memo)) for key, item in value.items())
+    for kind in (dict, OrderedDict):
+        if type(value) is kind:
+            return kind((key, _copy_module(item, memo)) for key, item in value.items()) if value else kind()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return copy.deepcopy(value, memo)

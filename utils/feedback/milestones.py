@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from torch import Tensor
 
 from utils.feedback.call_trace import CallRecorder
+from utils.feedback.compare import values_equal
 from utils.feedback.computation import Computation
 from utils.feedback.milestone_values import Milestone, is_slice_size, is_telling, match, share_of_equal_numbers
 from utils.feedback.observe import collect_tensors, is_float, record_run
@@ -55,9 +56,8 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
     """
     if probe.exercise.milestones is None:
         return None
-    for trial in sorted(
-        (t for t in wrong if t.case.fill and not t.case.train), key=lambda t: (bool(t.case.note), _size(t))
-    ):
+    usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
+    for trial in sorted(usable, key=_ambiguity):
         milestones = _milestones(probe, trial)
         calls = probe.runner.trace(trial.case) if milestones else []
         if milestones and calls:
@@ -68,8 +68,22 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
     return None
 
 
-def _size(trial: Trial) -> int:
-    return sum(t.numel() for t in collect_tensors(list(trial.case.args)))
+def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
+    """Tell whether the first tensor of the result is right, so that only something else is wrong."""
+    parts = probe.result_parts(trial)
+    return (
+        bool(parts)
+        and len(probe.exercise.specs) > 1
+        and values_equal(parts[0].yours, parts[0].expected, probe.exercise.atol, "any")
+    )
+
+
+def _ambiguity(trial: Trial) -> tuple:
+    """Return a key that puts those trials first on which different computations give different numbers."""
+    tensors = collect_tensors(list(trial.case.args))
+    sizes = [size for tensor in tensors for size in set(tensor.shape)]
+    equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
+    return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
 
 
 def _milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
@@ -181,7 +195,8 @@ class _Explanation:
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         source = max((i for i in holders if i <= wrong), default=holders[0])
         same_line = self.calls[source].line == self.calls[wrong].line
-        right = "" if self.computation.kinds[source] == "transposed" else ", as it should"
+        is_sure = self.computation.kinds[source] == "same" and not self.milestones[furthest].is_optional
+        right = ", as it should" if is_sure else ""
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
         sentence = (
             f"{self._missing_leaf(following)}{_sentence_case(self._line(source, with_operation=same_line))} gives"
@@ -276,7 +291,7 @@ class _Explanation:
         return f"{label}, transposed" if kind == "transposed" else label
 
     def _operation(self, i: int) -> str:
-        return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a layer"
+        return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a function"
 
     def _line(self, i: int, with_operation: bool = False) -> str:
         text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"
@@ -287,8 +302,11 @@ class _Explanation:
         first_line: dict[int, int] = {}
         notes: dict[int, list[str]] = {}
         code = {call.line: call.code for call in self.calls}
+        sure: set[int] = set()  # lines that give a required value; an optional one may belong to a wrong way
         for i, call in enumerate(self.calls):
             k, line_notes = self.reached[i], notes.setdefault(call.line, [])
+            if k is not None and not self.milestones[k].is_optional and self.computation.kinds[i] == "same":
+                sure.add(call.line)
             if k is not None and first_line.setdefault(k, call.line) == call.line and self._label(i) not in line_notes:
                 line_notes.append(self._label(i))
         if wrong_line is not None and expected:
@@ -298,7 +316,7 @@ class _Explanation:
                 n,
                 code[n],
                 ", ".join(notes[n][-MOST_NOTES:]),
-                "wrong" if n == wrong_line else "right" if notes[n] else "",
+                "wrong" if n == wrong_line else "right" if n in sure else "",
             )
             for n in sorted(notes)
         ]

@@ -248,6 +248,10 @@ def _record_part_call(
         parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
 
 
+def watch_part(*given: Any) -> None:
+    """Do nothing. A caller's hook on a model, which an answer must neither remove nor call."""
+
+
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """Call the answer once. Return its result, converted by the exercise's `view` if there is one."""
     result = to_plain_tensors(call(*args, **kwargs))

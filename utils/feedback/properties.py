@@ -18,7 +18,7 @@ from utils.feedback.exercise import Case, Exercise, case
 from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
 from utils.feedback.probe import Probe, Trial
-from utils.feedback.runner import observe_oracle
+from utils.feedback.runner import observe_oracle, parse_observation
 
 Property = Callable[[Probe], str | None]
 
@@ -130,18 +130,26 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results stay finite, as the oracle's do, with inputs `factor` times as large (softmax overflow)."""
+    """Check that results stay finite and right, as the oracle's do, with inputs `factor` times as large."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):
             scaled = replace(trial.case, args=tuple(a * factor if is_float(a) else a for a in trial.case.args))
             result = probe.run(scaled)
-            if result.failure or _all_finite(result.value):
+            expected = observe_oracle(probe.exercise, scaled)
+            if result.failure or expected.failure or not _all_finite(expected.value):
                 continue
-            if not _all_finite(observe_oracle(probe.exercise, scaled).value):
-                continue
-            why = origin_text(probe.runner.find_nonfinite_origin(scaled), probe.runner.inspect_code().source)
-            return f"With inputs {factor:.0f} times as large, the result contains nan or inf.{why}"
+            start = f"With inputs {factor:,.0f} times as large, the result"
+            if not _all_finite(result.value):
+                origin = probe.runner.find_nonfinite_origin(scaled)
+                return f"{start} contains nan or inf.{origin_text(origin, probe.runner.inspect_code().source)}"
+            value = parse_observation(probe.exercise, scaled, result).value
+            if (
+                probe.has_correct_values
+                and not trial.case.train
+                and not values_equal(value, expected.value, 1e-3, "any")
+            ):
+                return f"{start} is finite, but wrong: does your code limit or round large numbers?"
         return None
 
     return broken

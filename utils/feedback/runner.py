@@ -171,9 +171,10 @@ class InProcessRunner:
         """Call the answer on the next case of a sequence. `shared` has the copies of modules, by the original's id."""
         if self.form.kind == "module" and case.fill:
             fill_parameters(call, case.seed)
-        args = tuple(
-            shared.setdefault(id(a), copy_value(a)) if isinstance(a, nn.Module) else copy_value(a) for a in case.args
-        )
+        for a in case.args:
+            if isinstance(a, nn.Module) and id(a) not in shared:
+                shared[id(a)] = copy_value(a)
+        args = tuple(shared[id(a)] if isinstance(a, nn.Module) else copy_value(a) for a in case.args)
         kwargs = copy_value(dict(case.kwargs))
         seed_torch(case.seed)
         value = call_answer(self.form, call, args, kwargs)
@@ -211,24 +212,22 @@ class InProcessRunner:
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         with preserve_global_state(case.seed):
             try:
-                call = self.answer
-                if self.form.kind == "module":  # a notebook also builds a module on the CPU and then moves it
-                    call = build_module(self.answer, replace(case, fill=False))
+                if self.form.kind != "module":
+                    with emulate_device():
+                        return _call_on_fake_device(self.answer, case)
+                # A notebook also builds a module on the CPU, and may call it there, before it moves the module.
+                module = build_module(self.answer, replace(case, fill=False))
+                attributes = {n for part in module.modules() for n, v in vars(part).items() if collect_tensors(v)}
+                module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
                 with emulate_device():
-                    return self._call_on_fake_device(call, case)
+                    module = module.to(FAKE_DEVICE)
+                    if left := _find_unmoved_tensor(module, attributes):
+                        return DeviceMoveResult(unmoved_tensor=left)
+                    return _call_on_fake_device(module, case)
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
             except (Exception, SystemExit) as error:  # this run looks only for device errors; `run` reports the others
                 return DeviceMoveResult(has_device_mix="device" in str(error))
-
-    def _call_on_fake_device(self, call: Any, case: Case) -> DeviceMoveResult:
-        if self.form.kind == "module":
-            call = call.to(FAKE_DEVICE)
-            if left := _find_unmoved_tensor(call):
-                return DeviceMoveResult(unmoved_tensor=left)
-        args, kwargs = tree_map(_move_to_fake_device, (case.args, dict(case.kwargs)))
-        call(*args, **kwargs)
-        return DeviceMoveResult()
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
         mode = FirstNonfinite(files := source_files(self.answer))
@@ -418,11 +417,18 @@ def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
 _KINDS = {int: "a number", float: "a number"}
 
 
-def _find_unmoved_tensor(module: nn.Module) -> str | None:
-    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
+def _call_on_fake_device(call: Callable[..., Any], case: Case) -> DeviceMoveResult:
+    args, kwargs = tree_map(_move_to_fake_device, (case.args, dict(case.kwargs)))
+    call(*args, **kwargs)
+    return DeviceMoveResult()
+
+
+def _find_unmoved_tensor(module: nn.Module, names: set[str]) -> str | None:
+    """Return the first of these attributes of the module or a submodule that did not move with the module."""
     for part in module.modules():
         for name, value in vars(part).items():
-            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
+            is_own = name in names and name not in ("_parameters", "_buffers")
+            if is_own and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
                 return name
     return None
 

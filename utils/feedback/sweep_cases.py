@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from utils.feedback.exercise import Case, Exercise, Sampler
 from utils.feedback.instantiate import copy_value
-from utils.feedback.observe import collect_tensors, is_float, values_identical
+from utils.feedback.observe import collect_tensors, is_float, values_identical, watch_part
 from utils.feedback.runner import cached_cases, cached_oracle_observation
 
 LARGE = 66  # larger than any size on the lessons' pages and in the other cases; even, because some widths must be
@@ -167,9 +167,15 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
         if type(value) is int and name in AXES:
             dims = _tensors(case)[0].dim()
             yield from (_with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
+    yield from _other_ranks(exercise, case)
     free = _free_sizes(exercise, case)
     for size in free:
-        yield _with_capacity(exercise, _resize(case, size, LARGE), LARGE)
+        larger = _resize(case, size, LARGE)
+        yield (
+            larger
+            if _is_limited(exercise, case) and _works(exercise, larger)
+            else _with_capacity(exercise, larger, LARGE)
+        )
         yield _resize(case, size, 1)
     for size in _axis_sizes(case) if exercise.kind == "module" else ():
         if size not in free:
@@ -178,6 +184,23 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
     yield _with_settings(
         exercise, case, lambda name, value: COUNT if name in COUNTS else 2 * COUNT if name == "d_out" else value
     )
+
+
+def _is_limited(exercise: Exercise, case: Case) -> bool:
+    """Tell whether the oracle rejects inputs that are longer than the constructor allows."""
+    smallest = _with_settings(exercise, case, lambda name, value: 1 if name in CAPACITIES else value)
+    return smallest.init != case.init and not _works(exercise, smallest)
+
+
+def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Add an axis, or remove all axes, if the exercise says that the result may have any number of axes."""
+    axes = exercise.specs[0].axes if exercise.specs else ("fixed",)
+    if axes[:1] in ((), ("...",)):
+        yield _map_tensors(
+            case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() and (is_float(t) or not axes) else t
+        )
+    if not axes and not set(AXES) & set(exercise.signature.arguments):
+        yield _map_tensors(case, lambda t: t.flatten()[0])
 
 
 def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -217,6 +240,41 @@ def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
     yield replace(changed, note=f"with inputs {FACTOR:.0f} times as large")
 
 
+def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Reverse the signs of the inputs, and change the numbers among the arguments."""
+    yield _map_tensors(case, lambda t: -t if is_float(t) else t)
+    for name, value in _argument_values(exercise, case).items():
+        if type(value) is float or (type(value) is int and name == "base"):
+            yield _with_argument(exercise, case, name, 0.7 * value + 0.0313)
+
+
+def _texts(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Add white space, a long word and other letters to texts, and repeat them."""
+    for name, value in _argument_values(exercise, case).items():
+        if type(value) is str:
+            for text in (f"  {value} \n", f"{value} unbelievably", f"{value} é🙂", value * 20, ""):
+                yield _with_argument(exercise, case, name, text)
+
+
+def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set the module to training mode, and models among the arguments to the other mode, with a hook of the caller."""
+    if exercise.kind == "module" and exercise.parse_result is None:
+        yield replace(case, train=True, note="in training mode")
+    if any(isinstance(a, nn.Module) for a in case.args):
+        yield replace(case, args=tuple(map(_in_other_mode, case.args)), note="with a model in the other mode")
+
+
+def _in_other_mode(argument: Any) -> Any:
+    """Return a copy of a model in the other mode, whose parts have a forward hook; other arguments unchanged."""
+    if not isinstance(argument, nn.Module):
+        return argument
+    model = copy_value(argument)
+    for part in model.modules():
+        part.register_forward_hook(watch_part)
+        part.register_forward_pre_hook(watch_part)
+    return model.train(not model.training)
+
+
 def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Let a mask hide everything from one position."""
 
@@ -243,6 +301,9 @@ CASE_SWEEPS = {
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),
+    "signs": Sweep("inputs have the other sign, and other settings are used", _signs),
+    "texts": Sweep("texts have white space, long words, other letters, or no letters", _texts),
+    "training": Sweep("training mode, and models in the other mode with hooks", _training),
     "hidden rows": Sweep("the mask hides every position from a row", _hidden_rows),
 }
 
@@ -254,7 +315,7 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
     for base in base_cases(exercise):
         for case in CASE_SWEEPS[name].vary(exercise, base):
             same = values_identical((base.args, dict(base.kwargs)), (case.args, dict(case.kwargs)))
-            if not (same and case.init == base.init) and _works(exercise, case):
+            if not (same and (case.init, case.train) == (base.init, base.train)) and _works(exercise, case):
                 cases.append(case)
     return cases
 

@@ -16,11 +16,18 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from utils.feedback.compare import unexpected_changes
 from utils.feedback.exercise import Case, Exercise
-from utils.feedback.observe import Observation, is_float, values_identical
+from utils.feedback.observe import Observation, RunOptions, is_float, values_identical
 from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
 from utils.feedback.probe import Trial
-from utils.feedback.runner import Runner, cached_oracle_gradients, cached_oracle_observation, parse_observation
+from utils.feedback.runner import (
+    Runner,
+    cached_oracle_gradients,
+    cached_oracle_observation,
+    make_runner,
+    parse_observation,
+)
 from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
 
 TOLERANCE = 1e-3  # sweeps look for gross differences; with large numbers, rounding errors grow
@@ -32,6 +39,7 @@ SWEEPS = {
     "state": "a shorter, a longer and the first input again, on one object, with and without gradients",
     "seed": "without a generator, torch.manual_seed decides the result",
     "gradients": "the gradients of inputs and parameters are the oracle's",
+    "initialisation": "new objects start with other numbers after another seed",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that has only the parameters can be loaded",
     **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
@@ -61,7 +69,7 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
         return []
     names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name)]
     if exercise.kind == "module":
-        names = ["copies", "parameters", *names]
+        names = ["initialisation", "copies", "parameters", *names]
     if exercise.requires_gradients:
         names.insert(0, "gradients")
     if cases_without_generator(exercise):
@@ -75,6 +83,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
         "state": _sweep_state,
         "seed": _sweep_seed,
         "gradients": _sweep_gradients,
+        "initialisation": _sweep_initialisation,
         "copies": _sweep_copies,
         "parameters": _sweep_copies,
     }
@@ -95,6 +104,9 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
         )
         if not trial.is_correct(tolerant(exercise)):
             return Finding(name, trial)
+        if changes := unexpected_changes(yours, trial.expected):
+            call = call_text(exercise, case)
+            return Finding(name, message=f"{call} is right, but afterwards `{changes[0]}` is not as before.")
     return None
 
 
@@ -137,11 +149,10 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             trial = compare_where_finite(case, parsed, expected, False)
             if trial.is_correct(tolerant(exercise)):
                 continue
-            repeated = is_float(yours.value) and any(values_identical(yours.value, o.value) for o in observations[:i])
             alone = parse_observation(exercise, case, runner.run(case))
             alone_right = compare_where_finite(case, alone, expected, False).is_correct(tolerant(exercise))
             kept = observations[i - 1].kept if i else ()
-            if not (alone_right or repeated or kept):
+            if not (alone_right or kept):
                 return Finding("sizes", compare_where_finite(case, alone, expected, False))
             return Finding(name, message=_state_message(exercise, sequence[:i], case, trial, kept))
     return None
@@ -203,6 +214,29 @@ _DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|tor
 def _guess(runner: Runner) -> str:
     match = _DETACHING_CALL.search(runner.inspect_code().source)
     return f" Does `{match[0]}` turn something into a constant?" if match else ""
+
+
+def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    """Compare the initial numbers of two objects, which torch samples with different seeds."""
+    bases = base_cases(exercise)[:1]
+    cases = [replace(case, fill=False, seed=case.seed + step) for case in bases for step in (100, 200)]
+    oracle = make_runner(exercise, exercise.oracle)
+    states = [[r.run(case, RunOptions(state=True)).state or {} for case in cases] for r in (runner, oracle)]
+    if not cases:
+        return None
+    (first, second), (expected, other) = states
+    fixed = [
+        n
+        for n in expected
+        if not torch.equal(expected[n], other[n]) and n in first and torch.equal(first[n], second[n])
+    ]
+    if not fixed:
+        return None
+    message = (
+        f"`{fixed[0]}` starts with the same numbers in every new object, whatever seed is set before. Does `__init__`"
+        " set a seed? Initial numbers should come from torch's random numbers."
+    )
+    return Finding(name, message=message)
 
 
 def _sweep_copies(exercise: Exercise, runner: Runner, name: str) -> Finding | None:

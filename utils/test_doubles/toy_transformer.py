@@ -89,12 +89,18 @@ class FakeOptimizer:
     """An optimizer with torch's interface that counts its steps. It avoids the slow import of torch's optimizers.
 
     Args:
+        rate: the learning rate.
         signs: use only the signs of the gradients, as Adam does in its first step.
     """
 
     def __init__(self, parameters: list[nn.Parameter], rate: float, signs: bool) -> None:
-        self.param_groups, self.state = [{"params": parameters, "lr": rate}], {}
-        self.signs, self.steps = signs, 0
+        self.rate, self.signs = rate, signs
+        self.restart(parameters)
+
+    def restart(self, parameters: list[nn.Parameter]) -> None:
+        """Forget all steps, and update these parameters from now on, with the original learning rate."""
+        self.param_groups, self.state = [{"params": parameters, "lr": self.rate}], {}
+        self.steps = 0
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.param_groups[0]["params"]:
@@ -112,44 +118,53 @@ class FakeOptimizer:
 
 
 class FakeTrainableModel(nn.Module):
-    """A table of logits for the next token, for one training step.
+    """A table of logits for the next token, and a bias, for one training step.
 
     The logits in eval mode differ from those in training mode, as in a model with dropout. Each answer gets a copy of
     the model, and the optimizer always updates the newest copy.
 
     Args:
-        table: the logits in training mode divided by 3, [vocab, vocab].
+        table: the logits in training mode divided by 3, without the bias, [vocab, vocab].
+        bias: the bias of the logits divided by 3, [vocab]. Like a real model, this model has parameters with one axis.
         signs: whether the optimizer uses only the signs of the gradients.
         fresh: whether the copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
     """
 
     def __init__(
-        self, table: Tensor, signs: bool = False, optimizer: FakeOptimizer | None = None, fresh: bool = False
+        self,
+        table: Tensor,
+        bias: Tensor,
+        signs: bool = False,
+        optimizer: FakeOptimizer | None = None,
+        fresh: bool = False,
     ) -> None:
         super().__init__()
         self.fresh = fresh
-        self.table, self.start = nn.Parameter(table), table.clone()
-        self.optimizer = optimizer or FakeOptimizer([self.table], 0.1 if signs else 0.5, signs)
+        self.table, self.bias = nn.Parameter(table), nn.Parameter(bias)
+        self.start = [p.detach().clone() for p in self.parameters()]
+        self.optimizer = optimizer or FakeOptimizer(list(self.parameters()), 0.1 if signs else 0.5, signs)
 
     def __deepcopy__(self, memo: dict[int, object]) -> FakeTrainableModel:
-        twin = FakeTrainableModel(self.start.clone(), optimizer=self.optimizer, fresh=self.fresh)
-        twin.table.grad = None if self.fresh else self.start.roll(1, 0)
-        self.optimizer.param_groups[0]["params"] = [twin.table]
-        self.optimizer.steps = 0
+        values = [p.detach().clone() for p in self.parameters()]
+        twin = FakeTrainableModel(*values, optimizer=self.optimizer, fresh=self.fresh)
+        for p in twin.parameters():
+            p.grad = None if self.fresh else p.detach().roll(1, 0)
+        # An answer may have changed the learning rate.
+        self.optimizer.restart(list(twin.parameters()))
         return twin.train(self.training)
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """Return the logits of the next tokens."""
-        return (3.0 if self.training else 1.5) * self.table[src]
+        return (3.0 if self.training else 1.5) * (self.table[src] + self.bias)
 
 
 def view_training_step(result: object, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
     """Collect the effects of one training step.
 
     Returns:
-        The loss, the table, and four facts: whether the result is a float; whether the model is in training mode;
-        whether the table changed (1), did not change although it has gradients (0), or has no gradients (-1); and the
-        number of steps of the optimizer.
+        The loss, the parameters (the table, and the bias as its last row), and four facts: whether the result is a
+        float; whether the model is in training mode; whether a parameter changed (1), none changed although there are
+        gradients (0), or none changed and there are no gradients (-1); and the number of steps of the optimizer.
     """
     if result is None:
         return None
@@ -158,9 +173,10 @@ def view_training_step(result: object, model: FakeTrainableModel, optimizer: Fak
         # Several numbers cannot be converted; the check then compares their shape.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
-    table, grad = model.table.detach().clone(), model.table.grad
-    moved = 1 if not torch.equal(table, model.start) else 0 if grad is not None and grad.any() else -1
-    facts = isinstance(result, float), model.training, moved, optimizer.steps
+    changed = not all(map(torch.equal, model.parameters(), model.start))
+    has_gradients = any(p.grad is not None and p.grad.any() for p in model.parameters())
+    facts = isinstance(result, float), model.training, 1 if changed else 0 if has_gradients else -1, optimizer.steps
+    table = torch.vstack([model.table, model.bias]).detach()
     return loss, table, torch.tensor([float(fact) for fact in facts])
 
 

@@ -95,7 +95,7 @@ def answer_loss(logits, tokens, asked):
     tokens[~asked] = -100
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=-100)
 
-# %% DeepQKVAttention wrong (property state): eval mode uses the weights made in the last training call, so the last optimizer step (or a loaded state) is missing
+# %% DeepQKVAttention wrong (property moves_with_its_module): eval mode uses the weights made in the last training call, so the last optimizer step (or a loaded state) is missing
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
