@@ -623,8 +623,8 @@ exercise(
             " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far."
         ),
         "old-gradients-of-biases": _training_step.replace(cleared=lambda p: p.dim() > 1).wrong(
-            "You cleared the gradients of the matrices only. Biases, and the parameters of LayerNorm, have one axis:"
-            " backward added this batch's gradients to their old ones."
+            "The old gradients of parameters with one axis, such as biases, were still there, and backward added this"
+            " batch's gradients to them. Clear the gradients of all parameters."
         ),
         "own-learning-rate": _training_step.replace(move=_with_its_own_rate).wrong(
             "The step used the learning rate 0.005, not the learning rate of the optimizer that is passed in. The"
