@@ -176,7 +176,7 @@ class _Explanation:
         return best if best is not None and shares[best] >= 0.5 else None
 
     def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call, from the wrong call on, that has the size of a value that may stand there.
+        """Return the first call, from the wrong call on, whose result has the size of an expected value.
 
         A smaller or larger result before it may be a right step that no milestone describes.
         """
