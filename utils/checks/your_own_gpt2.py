@@ -21,7 +21,7 @@ from utils.checks._attention import (
     restrict_to_cases,
     torch_attention,
 )
-from utils.checks._wrong_answers import with_steps, wrong_answer
+from utils.checks._wrong_answers import with_steps
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters, sample_parameter
 from utils.feedback.instantiate import Params
 from utils.feedback.properties import (
@@ -30,6 +30,7 @@ from utils.feedback.properties import (
     draws_nothing,
     finite_when_scaled,
     moves_with_its_module,
+    takes,
     works_when_changed,
 )
 from utils.feedback.report import format_number
@@ -353,16 +354,6 @@ def _run_block(p, x, **steps):
     return _block(p, x, p.init_args["config"], **steps)
 
 
-@wrong_answer
-def _up_to_1024(p, x):
-    """Attention has a context length of 1024 positions, whatever config.n_positions is, so a longer text does not fit.
-    Use config.n_positions.
-    """
-    if x.shape[-2] > 1024:
-        raise RuntimeError("the text is longer than the mask")
-    return _block(p, x, p.init_args["config"])
-
-
 # The checks of Block, GPT and generate_cached recognise these mistakes, because a GPT consists of blocks.
 _BLOCK_MISTAKES = {
     "post-norm": Mistake(
@@ -550,8 +541,6 @@ exercise(
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
         case(rand(2, 1, 6), init=(_SMALL,), seed=3),
-        # This case is in training mode, so that the slow properties below skip it.
-        case(rand(1, 1030, 4), init=(_LONG,), seed=4, train=True, note="longer than GPT-2's context, in training"),
     ],
     returns=Float("batch seq d_model"),
     atol=5e-6,
@@ -562,6 +551,7 @@ exercise(
             "Every part of the block gets the correct input and returns the correct result. So the mistake comes after"
             " the last part: check what the block does with the result of this part.",
         ),
+        takes((_LONG,), (1, 1030, 4), "`n_positions` is 1030, so attention needs a context length of 1030 positions."),
         moves_with_its_module,
         works_when_changed(
             _HOOKED,
@@ -577,7 +567,6 @@ exercise(
     ],
     misconceptions={name: _run_block.replace(**how).wrong(message) for name, (how, message) in _BLOCK_MISTAKES.items()}
     | {
-        "context-of-gpt2": _up_to_1024,
         "adds-the-first-half-twice": Wrong(
             _run_block.replace(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
             "The stream after attention is added twice. Each half should add only its own result to the stream.",

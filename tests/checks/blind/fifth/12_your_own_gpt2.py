@@ -317,7 +317,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% Block wrong (misconception context-of-gpt2): a context of 1024 written in
+# %% Block wrong (property takes): a context of 1024 written in
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
