@@ -13,7 +13,7 @@ from utils.checks._attention import softmax_values
 from utils.checks._sampling import draws_from_its_generator
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
-from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer
+from utils.gpt2.tokenizer import END_OF_TEXT
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
@@ -527,24 +527,35 @@ exercise(
 # --- the tokenizer of GPT-2 -------------------------------------------------------------------------
 
 
-def _stored(text):
+def _stored(text, tokenizer):
     """Return the tokens in the form that the vocabulary stores, with one character for each byte."""
-    return backend_tokenizer().encode(text).tokens
+    return tokenizer.backend.encode(text).tokens
 
 
 def _pieces(text, tokenizer):
-    """Return the text of each token; GPT-2's table maps its characters to bytes."""
+    """Return the text of each token; GPT-2's table maps its characters to bytes.
+
+    Raises:
+        ValueError: the text is empty, for which the page promises nothing: `batch_decode([])` is `[""]`.
+    """
+    if not text:
+        raise ValueError("the text is empty.")
     table = {chr(c): c for c in (*range(33, 127), *range(161, 173), *range(174, 256))}
     for byte in range(256):
         if byte not in table.values():
             table[chr(256 + len(table) - 188)] = byte
-    return [t if t == END_OF_TEXT else bytes(table[c] for c in t).decode(errors="replace") for t in _stored(text)]
+    return [
+        t if t == END_OF_TEXT else bytes(table[c] for c in t).decode(errors="replace") for t in _stored(text, tokenizer)
+    ]
 
 
 def _texts(rand):
     name = ["Ralph", "Benedict", "Wilhelmina", "Zorro"][int(rand.integers(1, high=4))]
     fixed = ["Ralph", " ralph likes  42 + 58 = 100", "A café, naïve: 日本 🙂", "<|endoftext|>one and one and one"]
-    return [case(text, LazyTokenizer()) for text in [*fixed, f"Dear {name}, unbelievably {name.lower()}."]]
+    texts = [*fixed, f"Dear {name}, unbelievably {name.lower()}."]
+    return [case(text, LazyTokenizer()) for text in texts] + [
+        case("Dear naïve Wilhelmina", LazyTokenizer(n_merges=500), note="with another tokenizer")
+    ]
 
 
 exercise(
@@ -582,12 +593,12 @@ exercise(
             "These are still the ids. Each id stands for a piece of text; decode it to get that piece.",
         ),
         "as-stored": Wrong(
-            lambda text, tokenizer: _stored(text),
+            lambda text, tokenizer: _stored(text, tokenizer),
             "These are the tokens as the vocabulary stores them: Ġ for a space, and two odd characters for é. Each of"
             " these characters stands for one byte; decoding turns the bytes into text.",
         ),
         "only-the-space-translated": Wrong(
-            lambda text, tokenizer: [t.replace("Ġ", " ") for t in _stored(text)],
+            lambda text, tokenizer: [t.replace("Ġ", " ") for t in _stored(text, tokenizer)],
             "You took each token as the vocabulary stores it, and replaced only Ġ with a space. Each of the other"
             " characters also stands for a byte, so é became two characters; decode the ids to convert all of them.",
         ),
@@ -614,6 +625,11 @@ exercise(
             lambda text, tokenizer: [tokenizer.decode([i]) for i in dict.fromkeys(tokenizer.encode(text))],
             "If a token occurs twice, your list contains it only once. A set or a dict keeps each id once; a text"
             " needs all its tokens, in order.",
+        ),
+        "another-tokenizer": Wrong(
+            lambda text, tokenizer: _pieces(text, LazyTokenizer()),
+            "Your code cuts the text with GPT-2's tokenizer even if another tokenizer is passed. Use the argument"
+            " `tokenizer`: each tokenizer has its own merges and its own ids.",
         ),
         "special-dropped": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i], skip_special_tokens=True) for i in tokenizer.encode(text)],
@@ -650,6 +666,8 @@ exercise(
         case(rand(4, 2, 3)),
         case(rand(1, 6, 4)),
         case(rand(3, 1, 5), note="with a single position"),
+        # exp of each of these logits fits into float32, and so does the sum. exp of a difference of 120 is 0.
+        case(rand(3, 2, 5) + torch.tensor([60.0, 0.0, -60.0])[:, None, None], note="with logits around 60, 0 and -60"),
     ],
     returns=Float("batch vocab"),
     differentiable=False,  # Generation needs no gradients, so an answer may use no_grad.
@@ -738,6 +756,11 @@ exercise(
             lambda logits: logits.mean(dim=1).softmax(dim=-1),
             "You averaged the logits over the positions. Each position predicts a different token of the text, so the"
             " average of their logits predicts none of these tokens.",
+        ),
+        "one-maximum-for-all": Wrong(
+            lambda logits: (powers := (logits[:, -1] - logits[:, -1].max()).exp()) / powers.sum(-1, keepdim=True),
+            "Your result is wrong for a text whose logits are much lower than the highest logit of the batch: exp of"
+            " each difference from this logit is rounded to 0. Subtract the maximum of each text instead.",
         ),
         "winner-takes-all": Wrong(
             lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
@@ -974,6 +997,8 @@ DISTRIBUTIONS = {
     "no-top-k": _softmax_of(lambda logits, t, k: logits / t),
     "neither": _softmax_of(lambda logits, t, k: logits),
     "zero-instead-of-never": _softmax_of(lambda logits, t, k: _cut(logits, k, fill=0.0) / t),
+    "hundred-instead-of-never": _softmax_of(lambda logits, t, k: _cut(logits / t, k, fill=-1e2)),
+    "ten-thousand-instead-of-never": _softmax_of(lambda logits, t, k: _cut(logits / t, k, fill=-1e4)),
     "all-alike": lambda logits, t, k: (_cut(logits, k) > -torch.inf) / k,
     "greedy": lambda logits, t, k: F.one_hot(logits.argmax(-1), logits.shape[-1]).float(),
     "smallest-k": _softmax_of(lambda logits, t, k: _cut(logits, k, largest=False) / t),
@@ -1109,6 +1134,9 @@ def sampling_cases(rand):
         rows(texts(hot, 0.0, 2.0), 4.0, 3, _ROWS),
         rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], 0.0), 1.0, 1, 1, note="with one text"),
         rows(texts([260.0, 240.0, 220.0, 200.0], 0.0), 1.0, 4, 30, note="with logits above 200"),
+        rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], -240.0), 1.0, 2, 30, note="with logits below -150"),
+        # Here, exp(1 / temperature) overflows, and a share of 0.5 to the power 1 / temperature is 0, even in float64.
+        rows(texts([1.0, 0.9, 0.8, 0.2, 0.1, 0.0], 0.0, -150.0), 0.0005, 3, 30, note="with a temperature of 0.0005"),
     ]
 
 
@@ -1153,6 +1181,17 @@ exercise(
             "You set the logits outside the top k to 0, but exp(0) is 1, so these tokens are still sampled, some more"
             " often than before. Only a logit of minus infinity gives probability 0.",
         ),
+        **{
+            name: Wrong(
+                _sample_from(name),
+                f"{when}, you sample only tokens outside the top k. Their logit must be minus infinity: a fixed number"
+                f" such as {number} can be higher than the logits of the best tokens.",
+            )
+            for name, number, when in (
+                ("hundred-instead-of-never", "-100", "If all logits are far below 0"),
+                ("ten-thousand-instead-of-never", "-10000", "At a low temperature, if all logits are far below 0"),
+            )
+        },
         "all-alike": Wrong(
             _sample_from("all-alike"),
             "You sample all of the k best tokens equally often. Top-k should only decide which tokens are possible; the"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,10 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.gpt2 import load_tokenizer
-from utils.gpt2.tokenizer import backend_tokenizer
+from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer, build_vocabulary, read_merges
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+    from tokenizers import Tokenizer
+    from transformers import GPT2Tokenizer
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
@@ -23,35 +26,82 @@ LONGEST = 32
 
 
 class LazyTokenizer:
-    """GPT-2's tokenizer, which is loaded when it is first used.
+    """GPT-2's tokenizer, or one with fewer merges, which is loaded when it is first used.
 
     Plain encoding and decoding use the tokenizers library, because many checks are faster than the import of
     transformers. All other calls load the tokenizer from transformers.
+
+    Args:
+        n_merges: the number of GPT-2's merges that the tokenizer makes; by default all. A tokenizer with fewer merges
+            cuts texts into other tokens, and its ids are in reverse order, so an id stands for another token.
     """
+
+    n_merges: int | None = None  # copy and pickle create an object without __init__
+
+    def __init__(self, n_merges: int | None = None) -> None:
+        self.n_merges = n_merges
 
     def encode(self, text: Any, *args: Any, **kwargs: Any) -> Any:
         if type(text) is not str or args or kwargs:
-            return load_tokenizer().encode(text, *args, **kwargs)
-        return backend_tokenizer().encode(text).ids
+            return self._complete.encode(text, *args, **kwargs)
+        return self.backend.encode(text).ids
 
     def decode(self, token_ids: Any, *args: Any, skip_special_tokens: bool = False, **kwargs: Any) -> Any:
         ids = token_ids.tolist() if isinstance(token_ids, Tensor) else token_ids
         ids = [ids] if type(ids) is int else ids
         if args or kwargs or not isinstance(ids, (list, tuple)) or not all(type(i) is int for i in ids):
-            return load_tokenizer().decode(token_ids, *args, skip_special_tokens=skip_special_tokens, **kwargs)
-        return backend_tokenizer().decode(list(ids), skip_special_tokens=skip_special_tokens)
+            return self._complete.decode(token_ids, *args, skip_special_tokens=skip_special_tokens, **kwargs)
+        return self.backend.decode(list(ids), skip_special_tokens=skip_special_tokens)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             # copy and pickle look up special methods before __init__ has run.
             raise AttributeError(name)
-        return getattr(load_tokenizer(), name)
+        return getattr(self._complete, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return load_tokenizer()(*args, **kwargs)
+        return self._complete(*args, **kwargs)
 
     def __len__(self) -> int:
-        return len(load_tokenizer())
+        return len(self._complete)
+
+    @property
+    def backend(self) -> Tokenizer:
+        return backend_tokenizer() if self.n_merges is None else _small_backend(self.n_merges)
+
+    @property
+    def _complete(self) -> GPT2Tokenizer:
+        return load_tokenizer() if self.n_merges is None else _load_small_tokenizer(self.n_merges)
+
+
+def _small_tables(n_merges: int) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Return the ids of the tokens, in reverse order, and the merges."""
+    merges = read_merges()[:n_merges]
+    tokens = list(build_vocabulary(merges))
+    return {token: i for i, token in enumerate(reversed(tokens))}, merges
+
+
+@functools.cache
+def _small_backend(n_merges: int) -> Tokenizer:
+    from tokenizers import AddedToken, Tokenizer, models
+
+    tokenizer, full = Tokenizer(models.BPE(*_small_tables(n_merges))), backend_tokenizer()
+    tokenizer.pre_tokenizer, tokenizer.decoder = full.pre_tokenizer, full.decoder
+    tokenizer.add_special_tokens([AddedToken(END_OF_TEXT, special=True, normalized=False)])
+    return tokenizer
+
+
+@functools.cache
+def _load_small_tokenizer(n_merges: int) -> GPT2Tokenizer:
+    from transformers import GPT2Tokenizer
+
+    vocabulary, merges = _small_tables(n_merges)
+    return GPT2Tokenizer(
+        vocab=vocabulary,
+        merges=merges,  # pyright: ignore[reportArgumentType]  # the annotation of transformers lacks pairs
+        pad_token=END_OF_TEXT,
+        model_max_length=int(1e9),
+    )
 
 
 class FakeModelOutput(NamedTuple):
