@@ -460,7 +460,7 @@ exercise(
         "torch-backward": lambda x, keep, p: torch.ops.aten.native_dropout_backward(x, keep, 1 / (1 - p)),
     },
     hints=Hints(
-        "Of ten numbers, eight are kept on average at p = 0.2. By which factor must these eight numbers grow to make up"
+        "Of ten numbers, eight are kept on average at p = 0.2. By what factor must these eight numbers grow to make up"
         " for the two dropped numbers?",
         "Two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1 - p is"
         " kept.",

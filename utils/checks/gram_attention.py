@@ -134,7 +134,8 @@ def _expand(qq, kk, rr, qk, kr, rq):
     }
     sums = {}
     for names in itertools.chain(*(itertools.combinations(terms, n) for n in range(1, len(terms)))):
-        first = terms[names[0]][0]  # a sum of only subtracted terms has no minus signs
+        # If the first term is subtracted, all terms are. Then the sum is negated, and its label has no minus signs.
+        first = terms[names[0]][0]
         label = "".join((" + " if terms[n][0] == first else " − ") + n for n in names).removeprefix(" + ")
         sums[label] = sum(first * terms[n][0] * terms[n][1] for n in names)
     return dots, {"(q·k)(k·r)(r·q)": product, **sums}

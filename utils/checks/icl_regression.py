@@ -261,8 +261,8 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return the deviation of each statistic.
 
-    The deviation is 0 within the slack. Otherwise, it is in rounded octaves for magnitudes, and a sign for the other
-    statistics. With fewer prompts, the slack is larger.
+    A deviation that is smaller than the slack counts as 0. Larger deviations of magnitudes are in rounded octaves. For
+    the other statistics, only the sign is returned. With fewer prompts, the slack is larger.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))

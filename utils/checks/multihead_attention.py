@@ -183,8 +183,7 @@ exercise(
             " head 0."
         ),
         "no-dropout": _run_heads.replace(head=_head_without_dropout).wrong(
-            "Nothing is dropped in training: do the heads get the argument dropout? Pass dropout on to each"
-            " CausalAttention."
+            "Nothing is dropped in training. Do the heads have dropout? Pass `dropout` on to each CausalAttention."
         ),
         "dropout-and-bias-swapped": Wrong(
             _run_heads.replace(head=_head_without_dropout),
@@ -913,7 +912,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a uniform pattern, but multiply the weights on the positions of `kind` by `times` from row 2 on."""
+    """Return a pattern in which the position of `kind` has `times` its uniform weight. Rows 0 and 1 are uniform."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]

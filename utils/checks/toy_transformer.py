@@ -494,8 +494,8 @@ exercise(
         " tokens, so that each row of logits lines up with the token that it predicts.",
         "Leave out the last position of logits, and the first position of tokens and asked. Then use asked, a bool"
         " tensor, to select from the logits and the tokens.",
-        "F.cross_entropy(scores, right) takes logits [n, vocab] and tokens [n] and returns the mean; here n is the"
-        " number of tokens that `asked` marks. logits[:, :-1] and tokens[:, 1:] are lined up.",
+        "F.cross_entropy takes the logits [n, vocab] and the right tokens [n], and returns the mean loss. Here, n is"
+        " the number of tokens that `asked` marks. logits[:, :-1] lines up with tokens[:, 1:].",
     ),
 )
 

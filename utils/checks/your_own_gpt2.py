@@ -851,7 +851,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Name the tensor of the file, or the part of a tensor, that the first wrong tensor of the state contains."""
+    """Find the first wrong tensor of the state, and say which tensor of the file, or which part, it contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():

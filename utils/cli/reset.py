@@ -66,7 +66,8 @@ def _find_folder(name: str) -> Path:
 def _initial_text(stem: str, course: Path) -> str:
     """Return the original text of a lesson.
 
-    Its source is the solution; or the copy in a release; or the .md file next to the notebook, if it is unchanged.
+    The text comes from the solution. Without a solution, it comes from the copy in a release. Without this copy, it
+    comes from the .md file next to the notebook, if this file is unchanged.
     """
     if (ROOT / "solutions" / f"{stem}.md").is_file():
         return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()

@@ -77,7 +77,7 @@ class Probe:
 
     @cached_property
     def has_correct_values(self) -> bool:
-        """Tell whether every trial has the expected values, so that only side effects can be wrong."""
+        """Tell whether every trial has the expected values. Then only side effects can be wrong."""
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def bind_arguments(self, case: Case) -> dict[str, Any]:

@@ -48,7 +48,7 @@ OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 @dataclass
 class MutantTally:
-    """The outcomes of one exercise's check for the mutants of its answer."""
+    """The mutants of one exercise's answer, each with the outcome of the check."""
 
     exercise: str
     lesson: str

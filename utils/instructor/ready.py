@@ -66,7 +66,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. Stop when a step fails that the following steps need.
+    """Run the steps for one lesson. If a step fails and the following steps need it, stop.
 
     Args:
         name: the name or number of the lesson.

@@ -199,7 +199,7 @@ class _CellReader:
         return f"%%{language} {arguments}\n" if arguments else f"%%{language}\n"
 
     def _options(self, text: str, title: bool = False) -> Metadata:
-        """Parse the cell metadata in `tags=["a"] key="b" flag`, after a fence's language or a region's title.
+        """Parse cell metadata, such as `tags=["a"] key="b" flag`. It follows a fence's language or a region's title.
 
         Raises:
             LessonError: the metadata cannot be parsed, or it has one of jupytext's options for inactive cells.

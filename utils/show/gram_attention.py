@@ -156,7 +156,7 @@ def _edge(face: np.ndarray, i: int) -> frozenset:
 def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
     """Return where a name starts and ends, in inches from the origin.
 
-    The name is to the right of its tip; if the tip is far left, the name is to its left.
+    The name is to the right of the tip. If the tip is far left, the name is to the left of the tip.
     """
     width, x = text_width(name, TEXT, bold=True), float(tip[0]) * inch
     return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)

@@ -154,7 +154,7 @@ def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     middle = math.radians(start + ((end - start) % 360) / 2)
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
-    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number, which is also below the axes
+    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number; the text below the axes shows it
         place = far * math.cos(middle), far * math.sin(middle)
         axes.text(*place, text, ha="center", va="center", size=SMALL, color=MUTED)
     return f"{number_text(lengths[0])} × {number_text(lengths[1])} × cos {text} = "

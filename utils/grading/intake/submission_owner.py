@@ -100,7 +100,7 @@ def _ambiguous_owner(students: Sequence[Student], called: str, file: str, cure: 
 
 
 def _group(pairs: Iterable[tuple[str, Student]]) -> Mapping[str, list[Student]]:
-    """Group students by a text, without the students for whom it is empty."""
+    """Group students by a text. Leave out students whose text is empty."""
     groups: dict[str, list[Student]] = defaultdict(list)
     for text, student in pairs:
         if text:

@@ -43,7 +43,7 @@ from utils.grading.runner.protocol import (
 from utils.grading.runner.server import PageLoader
 
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
-WALL_CLOCK_FACTOR = 6.0  # wall-clock limit of an exercise / its CPU limit; see IDLE_FACTOR in utils.feedback.timeout
+WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
 GRACE = 10.0  # additional seconds before the judge stops waiting
 PRELOAD_HINTS = {  # words in a page, and the optional preload that each one suggests
     b"load_gpt2": "gpt2",

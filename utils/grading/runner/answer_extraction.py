@@ -185,7 +185,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, directly or in the page's functions and classes that it uses."""
+    """Return the global names that an answer reads, or that the page's functions read when the answer uses them."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:

@@ -47,7 +47,7 @@ class Raised(msgspec.Struct, tag=True):
 class AnswerMissing(msgspec.Struct, tag=True):
     """The page has no answer to the exercise.
 
-    `failure` is the `Failure` that prevented the answer, in the format of `Packer`, or None.
+    If an exception is the reason, `failure` is its `Failure` in the format of `Packer`. Otherwise, it is None.
     """
 
     message: Text

@@ -182,7 +182,7 @@ def _iter_checks(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _add_solution_markers(marked: MarkedCell) -> str:
-    """Return a cell's source with nbgrader's markers around each region and each statement with a single marker."""
+    """Return a cell's source with nbgrader's markers around each region and each marked statement."""
     lines = marked.lines
     begin, end = (BEGIN, END) if marked.cell.kind == "code" else (f"<!-- {BEGIN} -->", f"<!-- {END} -->")
     for region in reversed(marked.regions):

@@ -24,7 +24,7 @@ class Prompts(NamedTuple):
 
     @property
     def d(self) -> int:
-        """The number of entries of an x."""
+        """The number of entries of each vector x."""
         return self.z.shape[-1] - 1
 
     def split(self, size: int) -> Iterator[Prompts]:
