@@ -1,4 +1,4 @@
-"""Record the calls into torch that an answer's own lines make, with their results."""
+"""Record the torch calls of an answer's own lines, with their results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """Records, while the mode is active, each torch call of the learner's lines that returns a tensor.
+    """Records each torch call of the learner's lines that returns a tensor, while the mode is active.
 
     A call inside a layer counts as a call of the line that calls the layer.
 
@@ -84,7 +84,7 @@ class CallRecorder(TorchFunctionMode):
             self.calls.append(TracedCall(name, line, code, shown, inputs, others, is_direct))
 
     def _line(self) -> tuple[int | None, str, bool]:
-        """Return the learner's line that is running, its text, and whether no layer runs inside it."""
+        """Return the learner's line that is running, its text, and whether the line makes the call itself."""
         frame, is_direct = sys._getframe(3), True
         while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
             in_torch = f"{os.sep}torch{os.sep}" in frame.f_code.co_filename

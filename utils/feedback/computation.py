@@ -10,7 +10,7 @@ from utils.feedback.call_trace import TracedCall
 from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
 from utils.feedback.observe import is_float
 
-LEAST = 3e-6  # the least tolerance: another order of operations changes the last digits
+LEAST = 3e-6  # the smallest tolerance, because another order of operations changes the last digits
 ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
@@ -28,7 +28,7 @@ class Computation:
         inputs: for each call, the earlier calls whose results it uses.
         reached: for each call, the index of the last milestone that its result equals, or None.
         atol: the tolerance for equal numbers, from the exercise's tolerance.
-        kinds: for each call, how its result equals this milestone.
+        kinds: for each call, the result of `match` with this milestone: "same", "transposed" or None.
     """
 
     def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
@@ -40,7 +40,7 @@ class Computation:
         for i in range(len(calls)):
             self._match_call(i)
         self._match_slices()
-        for i, k in enumerate(self.reached):  # a step back to an earlier value is not right
+        for i, k in enumerate(self.reached):  # a step back to an earlier milestone is wrong
             if k is not None and (self.last_input(i) or 0) > k:
                 self.reached[i] = None
         self.used = {j for inputs in self.inputs for j in inputs}
@@ -92,7 +92,7 @@ class Computation:
         }
 
     def _find_constants(self) -> set[int]:
-        """Return the calls that are no steps, because their results depend on nothing but constants or masks."""
+        """Return the calls that are not steps, because their results depend only on constants or masks."""
         constants: set[int] = set()
         has_constant_steps = any(m.is_constant for m in self.milestones)
         for i, call in enumerate(self.calls):
@@ -105,7 +105,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls whose results lead to a later milestone, so that they are right whatever they are."""
+        """Return the calls whose results lead to a later milestone. They are right even if no milestone equals them."""
         furthest = [-1] * len(self.calls)  # the last milestone to which the result of each call leads
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -121,7 +121,7 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is no mistake: a milestone, a part of it or a step to it, a constant or a mask."""
+        """Tell whether a result is right: a milestone, a part of one, a step to one, a constant or a mask."""
         return self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i)
 
     def last_input(self, i: int) -> int | None:
@@ -129,7 +129,7 @@ class Computation:
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
     def first_wrong_call(self, result: Tensor | None) -> int | None:
-        """Return the first call that gets only right values and is not right itself, and leads to the result."""
+        """Return the first call that gets only right values, gives a wrong value and leads to the result."""
         final = len(self.calls) - 1
         if result is not None:
             equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
@@ -140,17 +140,17 @@ class Computation:
                 continue
             if call.name in VIEWS and self._is_part(i):
                 views.add(i)
-            elif final in self.descendants(i):  # a side computation may serve anything
+            elif final in self.descendants(i):  # ignore computations that do not lead to the result
                 return i
         return None
 
     def _is_part(self, i: int) -> bool:
-        """Tell whether a view shows an argument, or a part of a right value."""
+        """Tell whether a view is taken from an argument, or shows only a part of an earlier value."""
         value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
     def ancestors(self, i: int) -> set[int]:
-        """Return the milestones on which a call depends most directly."""
+        """Return the nearest milestones on which a call depends."""
         milestones, waiting, seen = set(), list(self.inputs[i]), set()
         while waiting:
             j = waiting.pop()
@@ -172,7 +172,7 @@ class Computation:
         return sorted(found)
 
     def sources(self, i: int) -> set[int]:
-        """Return the milestones that a call, or a later call that uses its result, combines."""
+        """Return the nearest milestones on which a call, or a later call that uses its result, depends."""
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def follows_an_idle_step(self, i: int) -> bool:

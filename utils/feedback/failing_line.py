@@ -41,7 +41,7 @@ def _find_statement(failure: Failure) -> tuple[ast.stmt, ast.Module] | None:
 
 
 def _is_raiser(statement: ast.stmt, failure: Failure) -> bool:
-    """Tell whether a `raise` or `assert` raised the exception itself, not an expression inside it."""
+    """Tell whether the exception comes from a `raise` or `assert`, and not from an expression inside it."""
     if isinstance(statement, ast.Assert):
         return failure.type == "AssertionError"
     if not isinstance(statement, ast.Raise) or statement.exc is None:
@@ -124,7 +124,7 @@ _RETURN_NOTHING |= {"update", "print", "backward", "zero_grad", "shuffle"}
 
 
 def explain_none(failure: Failure) -> str:
-    """Explain an error on None. Names the expression that is None only if the failing line shows it."""
+    """Explain an error on None. Name the expression only if the failing line shows which expression is None."""
     if match := re.search(r"(\w+)\(\): argument '(\w+)' .*, not NoneType", failure.text):
         return f"`{match[1]}` got None as its argument `{match[2]}`."
     general = (
@@ -142,14 +142,14 @@ def explain_none(failure: Failure) -> str:
     expression, name = users[0][1], shown.pop()
     waiting = {user for user, _ in users}  # calls around these expressions cannot have run yet
     earlier = [n for n in _own_nodes(statement) if isinstance(n, ast.Call) and not waiting & {*ast.walk(n)}]
-    if earlier and not isinstance(expression, ast.Call):  # such a call may have raised the error itself
+    if earlier and not isinstance(expression, ast.Call):  # an earlier call may have raised the error itself
         return f"something is None here. Is it `{name}`?{_origin_of_none(expression, tree)[1]}"
     origin, remark = _origin_of_none(expression, tree)
     return f"`{name}` is None{origin}.{remark}"
 
 
 def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield (operation, operand) for each operand that can be the None of an error's text."""
+    """Yield (operation, operand) for each operand that can be the None in an error's text."""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", text)
     binary = re.search(r"unsupported operand type\(s\) for (\S+?)=?: '(\w+)' and '(\w+)'", text)
     for n in nodes:
@@ -172,7 +172,7 @@ def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, a
 
 
 def _origin_of_none(expression: ast.expr, tree: ast.Module) -> tuple[str, str]:
-    """Say where a None comes from: a clause that is true if the expression is None, and a sentence that always is."""
+    """Return a clause and a sentence about the origin of a None. The clause assumes that the expression is None."""
     if isinstance(expression, ast.Attribute) and expression.attr == "grad":
         return "", " A tensor has a `.grad` only after `backward` has computed it, and `zero_grad()` removes it again."
     if isinstance(expression, ast.Attribute):
@@ -210,7 +210,7 @@ _SHAPE_CALLS = {"transpose", "permute", "swapaxes", "view", "reshape", "unsqueez
 
 
 def count_products(failure: Failure) -> tuple[int, int]:
-    """Count the matrix products on the failing line, and everything else that can combine tensors of two sizes."""
+    """Count the matrix products on the failing line, and the other operations that can combine two sizes."""
     found = _find_statement(failure)
     nodes = [*_own_nodes(found[0])] if found else []
     operators = [n.op for n in nodes if isinstance(n, (ast.BinOp, ast.AugAssign))]

@@ -1,4 +1,4 @@
-"""Compare intermediate values of an answer with milestones: whether they have the same numbers in any order of axes."""
+"""Compare intermediate values of an answer with milestones. The order of the axes may differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Milestone(NamedTuple):
     Attributes:
         label: a phrase for learners, such as "the scaled scores".
         value: the numbers.
-        is_optional: whether a right computation may do without this value.
+        is_optional: whether a right computation may skip this value.
         is_leaf: whether the value is computed without any other milestone.
         is_constant: whether the value does not depend on arguments and parameters.
     """
@@ -35,7 +35,7 @@ class Milestone(NamedTuple):
 
 
 def is_telling(value: Tensor) -> bool:
-    """Tell whether a tensor has enough different numbers that equality with another tensor is no coincidence."""
+    """Tell whether a tensor has so many different numbers that an equal tensor is no coincidence."""
     if not is_float(value):
         return False
     finite = value[value.isfinite()]
@@ -43,17 +43,18 @@ def is_telling(value: Tensor) -> bool:
 
 
 def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
-    """Tell whether two tensors have the same numbers in the same order, up to their shapes."""
+    """Tell whether two tensors have the same numbers in the same order. Their shapes may differ."""
     if a.numel() != b.numel() or is_float(a) != is_float(b):
         return False
     return not difference_mask(a.flatten(), b.flatten(), atol).any()
 
 
 def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
-    """Compare a value with a milestone, up to the order of axes, and to axes that are split or merged.
+    """Compare a value with a milestone. The order of axes may differ, and axes may be split or merged.
 
     Returns:
-        "transposed" if the value has the milestone's shape, but the numbers agree only in another order of axes.
+        "same" or "transposed" if the numbers agree, otherwise None. "transposed" means that the value has the
+        milestone's shape, but the numbers agree only in another order of axes.
     """
     if value.numel() != milestone.numel() or not is_float(value) or not is_float(milestone):
         return None
@@ -74,7 +75,7 @@ def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
-    """Return the slices (axis, index) of a milestone that a value equals, up to the order of axes."""
+    """Return the slices (axis, index) of a milestone that equal a value. The order of axes may differ."""
     if not is_float(milestone) or value.numel() < 2 or not is_telling(value):
         return set()
     return {
@@ -92,7 +93,7 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return which share of the finite numbers of two tensors of one shape are equal; 0 for other shapes."""
+    """Return the share of equal numbers among the finite, nonzero numbers of a milestone; 0 if the shapes differ."""
     if value is None or value.shape != milestone.shape or not is_float(value):
         return 0.0
     compared = milestone.isfinite() & (milestone != 0)

@@ -2,8 +2,8 @@
 
 The exercise names its intermediate values, its milestones, in order: `{"the scores": …, "the weights": …}`. The answer
 runs once more, and every torch call of its lines is recorded. A call reaches a milestone if its result has the same
-numbers, up to the order of the axes. A label that ends in "?" names a value on one of several ways to the next
-milestone; nothing is missing without it.
+numbers; the order of the axes may differ. A label that ends in "?" names an optional value: some right answers reach
+the next milestone without it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from utils.feedback.report import TraceLine
 from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 
 MOST_LEAF_CALLS = 10
-MOST_NOTES = 4  # the number of values that a line is said to give
-MOST_LINES = 12  # the number of lines that a report quotes
+MOST_NOTES = 4  # the most values that a report names for one line
+MOST_LINES = 12  # the most lines that a report quotes
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
 
 
 def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether the first tensor of the result is right, so that only something else is wrong."""
+    """Tell whether the first tensor of a result with several tensors is right."""
     parts = probe.result_parts(trial)
     return (
         bool(parts)
@@ -79,7 +79,7 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
 
 
 def _ambiguity(trial: Trial) -> tuple:
-    """Return a key that puts those trials first on which different computations give different numbers."""
+    """Return a sort key. It is low if different computations probably give different numbers on this trial."""
     tensors = collect_tensors(list(trial.case.args))
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
@@ -102,7 +102,7 @@ def _milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     for label, value in values.items():
         origins = _origins(recorder, indices[label])
         is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier ones, but then it takes many calls.
+        # An oracle may compute a late value without the earlier values, but it needs many calls to do so.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
@@ -157,13 +157,13 @@ class _Explanation:
     # --- which milestone should follow ------------------------------------------------------------------
 
     def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
-        """Return the milestone that should follow: the one with the most equal numbers, otherwise the next required."""
+        """Return the milestone that should follow: the most similar one, or otherwise the next required one."""
         rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
         required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
         return self._most_similar(wrong, rest) or next(required, None)
 
     def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
-        """Return the milestone that should be computed from the arguments and parameters alone."""
+        """Return the milestone that should be computed only from the arguments and parameters."""
         rest = [k for k in range(len(self.milestones)) if k not in reached]
         required = [k for k in rest if not self.milestones[k].is_optional]
         leaves = (k for k in required if self.milestones[k].is_leaf)
@@ -178,7 +178,7 @@ class _Explanation:
     def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
         """Return the first call, from the wrong call on, whose result has the size of an expected value.
 
-        A smaller or larger result before it may be a right step that no milestone describes.
+        An earlier result of another size may belong to a right step that no milestone describes.
         """
         allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
         value = self.calls[wrong].value
@@ -220,7 +220,7 @@ class _Explanation:
         return Departure(sentence, lines, yours, milestone.value, milestone.label)
 
     def _missing_leaf(self, following: int) -> str:
-        """Say that a value which is computed from the arguments alone is missing."""
+        """Name a missing milestone that is computed only from the arguments; return "" if none is missing."""
         leaves = (k for k in range(following) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
         missing = next((k for k in leaves if k not in self.reached), None)
         return "" if missing is None else f"No line gives {self.milestones[missing].label}. "
@@ -298,11 +298,11 @@ class _Explanation:
         return f"{self._operation(i)} on {text}" if with_operation else text
 
     def _trace_lines(self, wrong_line: int | None, expected: str | None) -> list[TraceLine]:
-        """Return the lines that compute something, each with the milestones that it is the first to reach."""
+        """Return the lines that compute something. Each milestone is noted on the first line that reaches it."""
         first_line: dict[int, int] = {}
         notes: dict[int, list[str]] = {}
         code = {call.line: call.code for call in self.calls}
-        sure: set[int] = set()  # lines that give a required value; an optional one may belong to a wrong way
+        sure: set[int] = set()  # lines that give a required value; an optional value may be part of a wrong computation
         for i, call in enumerate(self.calls):
             k, line_notes = self.reached[i], notes.setdefault(call.line, [])
             if k is not None and not self.milestones[k].is_optional and self.computation.kinds[i] == "same":

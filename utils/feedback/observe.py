@@ -85,7 +85,7 @@ class Observation:
     parameters: dict[str, tuple[int, ...]] | None = None  # for a module: the shapes of its parameters by name
     aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
-    attributes: dict[str, Any] | None = None  # for a module: the attributes that the options name
+    attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
     parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: first (input, output) of each part
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that the calls have changed
     drew: bool = False  # whether the call used or seeded torch's global random generator
@@ -184,7 +184,7 @@ def record_run(
         answer: the learner's function or class.
         case: the case to run.
         options: what to record. With `options.gradients`, inputs and parameters require gradients during the run.
-        mode: a mode that is active during the call and sees the operations of torch.
+        mode: a torch mode that is active during the call, for example to record torch's operations.
     """
     observation = Observation()
     args, kwargs = copy_value(case.args), copy_value(dict(case.kwargs))
@@ -249,7 +249,7 @@ def _record_part_call(
 
 
 def watch_part(*given: Any) -> None:
-    """Do nothing. A caller's hook on a model, which an answer must neither remove nor call."""
+    """Do nothing. A caller registers this hook on a model, and an answer must not remove it."""
 
 
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:

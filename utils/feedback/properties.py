@@ -130,7 +130,7 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results stay finite and right, as the oracle's do, with inputs `factor` times as large."""
+    """Check that results stay finite and right with inputs `factor` times as large, if the oracle's do."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):

@@ -55,7 +55,7 @@ class CodeTraits:
 
     source: str = ""  # the source of the functions that the answer defines
     integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
-    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, "a tensor")
+    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
     unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
 
 
@@ -168,7 +168,7 @@ class InProcessRunner:
         return observations
 
     def _run_next(self, call: Any, case: Case, shared: dict[int, Any]) -> Observation:
-        """Call the answer on the next case of a sequence. `shared` has the copies of modules, by the original's id."""
+        """Call the answer on the next case of a sequence. `shared` maps a module's id to its copy."""
         if self.form.kind == "module" and case.fill:
             fill_parameters(call, case.seed)
         for a in case.args:

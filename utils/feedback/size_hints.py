@@ -55,7 +55,7 @@ def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
 def _literals(source: str) -> tuple[set[int], set[int]]:
     """Return the numbers above 2 in the code that can be sizes, and those that limit a `range`.
 
-    A factor as in `4 * d`, the number of an axis, and a default value are no sizes.
+    A factor as in `4 * d`, the number of an axis, and a default value do not count.
     """
     tree = parse_source(source)
     sizes, limits = set(), set()
@@ -94,9 +94,9 @@ def _sizes(probe: Probe, trial: Trial) -> set[int]:
 def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
     """Ask about a size such as `len(x)` if it explains the wrong size in every failing case.
 
-    In each of these cases, the wrong size must equal the size of this axis, and the expected size must equal the size
-    of another axis of the same argument. If all cases have the same wrong size, the wrong size must also change with
-    the size of the axis.
+    `len(x)` is the size of axis 0 of x. In each failing case, the wrong size must equal the size of this axis, and the
+    expected size must equal the size of another axis of x. If the wrong size is the same in all these cases, it must
+    also change with the size of the axis.
 
     Returns a sentence with a space before it and the sizes of the reported trial, or "".
     """
@@ -118,7 +118,7 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
 
 
 def _mismatch(probe: Probe, trial: Trial) -> set[int] | None:
-    """Return two sizes that should be equal: those in torch's error, or the only size in which a shape is wrong."""
+    """Return two sizes that should be equal: from torch's error, or from the only wrong axis of a result."""
     if trial.yours.failure:
         return None if trial.expected.failure else _sizes_in_error(trial.yours.failure)
     for part in probe.result_parts(trial):
@@ -174,8 +174,8 @@ def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]
 def constant_axis_hint(probe: Probe) -> str:
     """Explain that an axis such as `dim=1` is the last axis only of some inputs.
 
-    The answer must be right in every case whose first tensor has as many axes as this axis is the last of, and wrong
-    in every other case.
+    The answer must be right in every case in which this axis is the last axis of the first tensor, and wrong in every
+    other case.
 
     Returns a sentence with a space before it, or "".
     """

@@ -20,7 +20,7 @@ from utils.feedback.instantiate import copy_value
 from utils.feedback.observe import collect_tensors, is_float, values_identical, watch_part
 from utils.feedback.runner import cached_cases, cached_oracle_observation
 
-LARGE = 66  # larger than any size on the lessons' pages and in the other cases; even, because some widths must be
+LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
 LONGEST = 300  # a length that no 8-bit integer can hold
 COUNT = 12  # a number of layers or heads with two digits
 FACTOR = 6.0  # multiplies the inputs, so that scores exceed plausible limits
@@ -31,7 +31,7 @@ AXES = ("dim", "axis")  # arguments that select an axis
 
 
 def _cached(function: Callable[..., list]) -> Callable[..., list]:
-    """Cache the results of a function of an exercise until the exercise's `cache_key` changes."""
+    """Cache the results of a function whose first argument is an exercise, until its `cache_key` changes."""
     cache = functools.lru_cache(maxsize=256)(lambda exercise, key, *rest: function(exercise, *rest))
 
     @functools.wraps(function)
@@ -43,7 +43,10 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 
 @_cached
 def base_cases(exercise: Exercise) -> list[Case]:
-    """Return the first case of each kind: with the same kinds of arguments, without an exception of the oracle."""
+    """Return the first case of each kind. Cases of one kind have the same arguments, with as many axes.
+
+    Cases in training mode, with unfilled parameters, or with an exception of the oracle are left out.
+    """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
         usable = case.fill and not case.train and cached_oracle_observation(exercise, case, False).failure is None
@@ -72,8 +75,8 @@ def _axis_sizes(case: Case) -> list[int]:
 def _resize(case: Case, old: int, new: int) -> Case:
     """Give every axis of size `old` the size `new`.
 
-    Additional entries repeat earlier ones, and their numbers vary a little. They are inserted before the last entry,
-    because the last column of an input can have a meaning of its own.
+    Additional entries are copies of earlier entries with slightly different numbers. They are inserted before the last
+    entry, because the last column of an input can have a special meaning.
     """
     rand = Sampler(f"resize:{old}:{new}")
     extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
@@ -94,9 +97,9 @@ def _resize(case: Case, old: int, new: int) -> Case:
 
 
 def _with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Return the case with each argument of the constructor changed by `change(name, value)`.
+    """Return the case with each integer argument of the constructor replaced by `change(name, value)`.
 
-    The fields of a configuration are changed like arguments.
+    The integer fields of a configuration are replaced too.
     """
 
     def changed(name: str, value: Any) -> Any:
@@ -115,7 +118,7 @@ def _with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], 
 
 
 def _with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Raise the longest input that the case's module accepts to at least `size`, if its constructor limits it."""
+    """Let the case's module accept inputs of length `size`: raise a lower limit in its constructor to `size`."""
     return _with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
 
 
@@ -152,7 +155,7 @@ def _works(exercise: Exercise, case: Case) -> bool:
 
 
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes of those axes that the caller may choose: the oracle also accepts one more."""
+    """Return the sizes that the caller may choose. The oracle also accepts these sizes plus 1."""
     if "sizes" in exercise.unswept:
         return []
     roomy = _with_capacity(exercise, case, max([0, *_axis_sizes(case)]) + 1)
@@ -160,7 +163,7 @@ def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
 
 
 def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Vary one size at a time: larger than any other case, and 1. A number among the arguments may also be a size."""
+    """Change one size at a time, to 1 and to a large size. An integer among the arguments may also be a size."""
     for name, value in _argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
             yield _with_argument(exercise, case, name, LENGTHS[name])
@@ -241,7 +244,7 @@ def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Reverse the signs of the inputs, and change the numbers among the arguments."""
+    """Reverse the signs of the inputs, and change the arguments that are plain numbers."""
     yield _map_tensors(case, lambda t: -t if is_float(t) else t)
     for name, value in _argument_values(exercise, case).items():
         if type(value) is float or (type(value) is int and name == "base"):
@@ -257,7 +260,7 @@ def _texts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set the module to training mode, and models among the arguments to the other mode, with a hook of the caller."""
+    """Set the module to training mode. Switch models among the arguments to the other mode, and add hooks."""
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
     if any(isinstance(a, nn.Module) for a in case.args):
@@ -265,7 +268,7 @@ def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _in_other_mode(argument: Any) -> Any:
-    """Return a copy of a model in the other mode, whose parts have a forward hook; other arguments unchanged."""
+    """Return a copy of a model in the other mode, with hooks on its parts. Return other arguments unchanged."""
     if not isinstance(argument, nn.Module):
         return argument
     model = copy_value(argument)
@@ -290,7 +293,7 @@ def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 class Sweep(NamedTuple):
-    """A sweep over derived cases, and what it varies, as a text for the table of sweeps."""
+    """A sweep over derived cases: its text for the table of sweeps, and the function that derives the cases."""
 
     what: str
     vary: Callable[[Exercise, Case], Iterator[Case]]
@@ -322,7 +325,7 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 
 @_cached
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
-    """Return sequences of cases for one object: shorter, longer and with fewer arguments, then the first case again."""
+    """Return sequences of calls of one object: other sizes and fewer arguments, then the first case again."""
     sequences = []
     bases = base_cases(exercise)
     for base in bases:
@@ -342,7 +345,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
 
 
 def _with_other_numbers(argument: Any) -> Any:
-    """Return a copy of a model or layer with other parameters, as after a training step; other arguments unchanged."""
+    """Return a copy of a model with other parameters, as after a training step. Return other arguments unchanged."""
     if not isinstance(argument, nn.Module):
         return argument
     module = copy_value(argument)
@@ -359,7 +362,7 @@ def _with_own_modules(case: Case) -> Case:
 
 
 def cases_without_generator(exercise: Exercise) -> list[Case]:
-    """Return cases in which an optional generator is left out, so that the answer uses torch's own."""
+    """Return cases in which an optional generator is None. The answer should then use torch's global generator."""
     optional = exercise.kind == "function" and [
         n for n, p in inspect.signature(exercise.oracle).parameters.items() if n == "generator" and p.default is None
     ]

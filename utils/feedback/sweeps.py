@@ -1,4 +1,4 @@
-"""Sweeps: properties that are tested for every exercise, after an answer is right on all its cases.
+"""Sweeps: general properties that are tested after an answer is right on all cases of its exercise.
 
 A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
 opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
@@ -31,8 +31,8 @@ from utils.feedback.runner import (
 from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
 
 TOLERANCE = 1e-3  # sweeps look for gross differences; with large numbers, rounding errors grow
-# Here, an answer may raise an exception, or give nan where the oracle does not. If the page promises more, a property
-# tests it.
+# In these sweeps, an answer may raise an exception, or give nan where the oracle does not. If the page requires more, a
+# property tests it.
 _NOT_PROMISED = ("large", "hidden rows")
 
 SWEEPS = {
@@ -58,7 +58,7 @@ class Finding(NamedTuple):
 def tolerant(exercise: Exercise) -> Exercise:
     """Return the exercise with the tolerance of the sweeps, and without misconceptions.
 
-    An answer that is right on the exercise's cases is none of the misconceptions, because each is wrong on a case.
+    Each misconception is wrong on a case of the exercise, so an answer that is right on all cases is no misconception.
     """
     return replace(exercise, atol=max(exercise.atol, TOLERANCE), misconceptions=())
 
@@ -113,8 +113,8 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
     """Pair two observations, and replace the numbers that are not compared by 0.
 
-    The numbers where the oracle is not finite are not compared. With `only_ordinary`, neither are those where the
-    answer is not finite, nor rows that are 0 in the answer: numbers that are too large overflow or underflow.
+    A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also not compared
+    if the answer's number is not finite, or if its row is all 0: large numbers can overflow or underflow.
     """
     if yours.failure or expected.failure:
         return Trial(case, yours, expected)
@@ -123,7 +123,7 @@ def compare_where_finite(case: Case, yours: Observation, expected: Observation, 
 
 
 def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
-    """Replace the numbers that `compare_where_finite` ignores."""
+    """Replace the numbers that `compare_where_finite` ignores by 0."""
     if isinstance(yours, (tuple, list)) and isinstance(expected, (tuple, list)) and len(yours) == len(expected):
         pairs = [_clear(a, b, only_ordinary) for a, b in zip(yours, expected)]
         return type(yours)(a for a, _ in pairs), type(expected)(b for _, b in pairs)
@@ -189,7 +189,7 @@ def _state_message(exercise: Exercise, earlier: list[Case], case: Case, trial: T
 
 
 def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Compare gradients. They are wrong if the answer treats an intermediate value as a constant."""
+    """Compare gradients. A gradient is wrong if the answer treats an intermediate value as a constant."""
     for case in base_cases(exercise):
         gradients = runner.compute_gradients(case)
         for leaf, expected in cached_oracle_gradients(exercise, case).items():
