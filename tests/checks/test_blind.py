@@ -36,7 +36,7 @@ def test_every_exercise_has_right_and_wrong_answers_or_is_marked_as_pending():
 
 
 def test_nearly_all_wrong_answers_get_an_explanation():
-    """At most 1 % of the reports show only that numbers differ. The others name a misconception or another fact."""
+    """At most 2 % of the reports show only that numbers differ. The others name a mistake, a step or a fact."""
     wrong = [answer for answers in ANSWERS.values() for answer in answers if answer.kind == "wrong"]
     plain = [answer for answer in wrong if answer.verdict == "difference"]
-    assert len(plain) <= len(wrong) / 100, "\n".join(map(str, plain))
+    assert len(plain) <= len(wrong) / 50, "\n".join(map(str, plain))

@@ -166,7 +166,7 @@ RIGHT = {
 
 
 def _one_by_one(q, k, r):
-    out = torch.zeros(*q.shape[:-1], k.shape[-2])
+    out = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
     for i in range(q.shape[-2]):
         for j in range(k.shape[-2]):
             out[..., i, j] = -_det_by_cofactors(q[..., i, :], k[..., j, :], r[..., i, :])
@@ -185,7 +185,7 @@ def mask_operation_counts(message):
 def test_loops_and_tables_of_vectors_are_diagnosed(snapshot):
     for answer in (_one_by_one, _all_triples):
         report = diagnose(find_exercise("gram_scores"), answer)
-        assert report.property == "by_matrix_products"
+        assert report.property == "by_matrix_products", str(report)
         assert mask_operation_counts(report.message) == snapshot(name=answer.__name__)
 
 

@@ -87,7 +87,11 @@ def _as_it_was(probe):
 
 
 def _left_behind(index, yours, expected):
-    return ("hooks are left in the model", "the model is in training mode")[index[0]] if len(index) == 1 else ""
+    if len(index) != 1:
+        return ""
+    hooks = "hooks are left in the model" if yours > expected else "hooks that the model had before the call are gone"
+    mode = "the model is in training mode" if yours > expected else "the model is no longer in training mode"
+    return (hooks, mode)[index[0]]
 
 
 _LEFT = (

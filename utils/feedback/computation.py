@@ -180,11 +180,12 @@ class Computation:
 
         Such a case does not show whether the arithmetic is right.
         """
-        return any(self._is_idle(j, h) for j in self.inputs[i] for h in self.inputs[j])
+        return any(map(self.is_idle, self.inputs[i]))
 
-    def _is_idle(self, i: int, source: int) -> bool:
-        """Tell whether a call is arithmetic whose result is its input, or the same milestone as its input."""
-        if self.calls[i].name not in ARITHMETIC:
-            return False
-        same = self.reached[i] is not None and self.reached[i] == self.reached[source]
-        return same or changes_nothing(self.calls[i].value, self.calls[source].value)
+    def is_idle(self, i: int) -> bool:
+        """Tell whether a call is arithmetic whose result is one of its inputs, or the same milestone as an input."""
+        reached, value = self.reached[i], self.calls[i].value
+        return self.calls[i].name in ARITHMETIC and any(
+            (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)
+            for j in self.inputs[i]
+        )

@@ -43,6 +43,7 @@ from utils.feedback.phrases import (
     type_text,
 )
 from utils.feedback.probe import Probe, ResultPart, Trial
+from utils.feedback.shape_relations import shape_relation_text
 from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, hard_coded_size_hint, has_hard_coded_size
 from utils.feedback.torch_errors import explain_failure
 
@@ -246,7 +247,8 @@ def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
         swapped = min(len(yours), len(expected)) > 1 and yours == part.expected.mT.shape
         with_axes = " (the sizes of its last two axes are swapped)" if swapped else ""
         message = f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
-        return message + (fixed_axis_hint(probe, trial) or constant_axis_hint(probe))
+        relation = "" if swapped else shape_relation_text(yours, expected, part.spec)
+        return message + (fixed_axis_hint(probe, trial) or constant_axis_hint(probe) or relation)
     return None
 
 

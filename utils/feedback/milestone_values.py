@@ -62,7 +62,8 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
     orders = itertools.permutations(range(milestone.dim())) if milestone.dim() <= 4 else [tuple(range(milestone.dim()))]
     for order in orders:
         ordered = milestone.permute(order)
-        if _splits_or_merges(value.shape, ordered.shape) and same_numbers(value, ordered, atol):
+        fits = _splits_or_merges(value.shape, ordered.shape) and _merges_in_order(value.shape, ordered.shape, order)
+        if fits and same_numbers(value, ordered, atol):
             is_turned = value.shape == milestone.shape and not same_numbers(value, milestone, atol)
             return "transposed" if is_turned else "same"
     return None
@@ -72,6 +73,19 @@ def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
     """Tell whether one shape results from the other by splitting or merging neighbouring axes."""
     products = [set(itertools.accumulate(shape, lambda x, y: x * y)) for shape in (a, b)]
     return products[0] <= products[1] or products[1] <= products[0]
+
+
+def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequence[int]) -> bool:
+    """Tell whether the axes that were merged into one are in the milestone's order, as heads before their entries."""
+    axes = iter(zip(ordered, order))
+    for size in shape:
+        product, last = 1, -1
+        while product < size:
+            length, axis = next(axes, (size, len(order)))
+            if axis < last and product > 1:
+                return False
+            product, last = product * length, axis
+    return True
 
 
 def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:

@@ -191,13 +191,16 @@ class _Explanation:
     # --- sentences --------------------------------------------------------------------------------------
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        wrong = self._step_of_size(wrong, following, furthest)
+        first_wrong, wrong = wrong, self._step_of_size(wrong, following, furthest)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         source = max((i for i in holders if i <= wrong), default=holders[0])
         same_line = self.calls[source].line == self.calls[wrong].line
         is_sure = self.computation.kinds[source] == "same" and not self.milestones[furthest].is_optional
         right = ", as it should" if is_sure else ""
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
+        received = sorted(self.computation.ancestors(wrong))
+        if len(received) > 1 and first_wrong == wrong:
+            where += f", which receives {_list_text([self.milestones[k].label for k in received])},"
         sentence = (
             f"{self._missing_leaf(following)}{_sentence_case(self._line(source, with_operation=same_line))} gives"
             f" {self._label(source)}{right}. The next step should lead to {self.milestones[following].label}, but"
@@ -206,9 +209,11 @@ class _Explanation:
         return self._departure(sentence, wrong, following)
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure:
-        wrong = self._step_of_size(wrong, following, -1)
+        first_wrong, wrong = wrong, self._step_of_size(wrong, following, -1)
         others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
         where = _sentence_case(self._line(wrong, with_operation=others))
+        if self.calls[first_wrong].line != self.calls[wrong].line:
+            where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         sentence = f"{where} should lead to {self.milestones[following].label}, but gives none of the expected values."
         return self._departure(sentence, wrong, following)
 
@@ -270,6 +275,8 @@ class _Explanation:
         if following is None:
             return None
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
+        if self.computation.is_idle(source):  # the step is there, but changes nothing on this case
+            return None
         sentence = (
             f"{_sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
             f" gives {following.label} is missing."
@@ -323,6 +330,10 @@ class _Explanation:
         at = next((i for i, line in enumerate(lines) if line.line == wrong_line), 0)
         start = max(0, min(at - MOST_LINES // 2, len(lines) - MOST_LINES))
         return lines[start : start + MOST_LINES]
+
+
+def _list_text(labels: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
 
 
 def _sentence_case(text: str) -> str:

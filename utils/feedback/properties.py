@@ -168,6 +168,11 @@ def moves_with_its_module(probe: Probe) -> str | None:
                 f"`self.{result.unmoved_tensor}` did not move when the module moved to another device: `.to(...)` moves"
                 " parameters, buffers and layers, but not a plain tensor on self. Store it with register_buffer."
             )
+        if result.keeps_tensors:
+            return (
+                "After a call on the CPU, your module fails on another device: it keeps a tensor from the earlier"
+                " call. Compute such a tensor in each call, or move it to the device of the input."
+            )
         if result.has_device_mix:
             return (
                 "Your module works only on the CPU: on another device, forward combines its input with a tensor that it"

@@ -65,6 +65,7 @@ class DeviceMoveResult:
 
     unmoved_tensor: str | None = None  # the name of a tensor that did not move with its object
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
+    keeps_tensors: bool = False  # whether this happens only after a call on the first device
 
 
 class Runner(Protocol):
@@ -210,20 +211,26 @@ class InProcessRunner:
         return recorder.calls
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
+        moved = self._run_on_fake_device(case, called_before=False)
+        if self.form.kind != "module" or moved.has_device_mix or moved.unmoved_tensor:
+            return moved
+        again = self._run_on_fake_device(case, called_before=True)
+        return replace(again, keeps_tensors=again.has_device_mix)
+
+    def _run_on_fake_device(self, case: Case, called_before: bool) -> DeviceMoveResult:
+        """Run the answer on an emulated device. A module is built on the CPU, perhaps called there, and then moved."""
         with preserve_global_state(case.seed):
             try:
                 if self.form.kind != "module":
                     with emulate_device():
                         return _call_on_fake_device(self.answer, case)
-                # A notebook also builds a module on the CPU, and may call it there, before it moves the module.
                 module = build_module(self.answer, replace(case, fill=False))
-                attributes = {n for part in module.modules() for n, v in vars(part).items() if collect_tensors(v)}
-                module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
+                if called_before:
+                    module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
                 with emulate_device():
                     module = module.to(FAKE_DEVICE)
-                    if left := _find_unmoved_tensor(module, attributes):
-                        return DeviceMoveResult(unmoved_tensor=left)
-                    return _call_on_fake_device(module, case)
+                    left = None if called_before else _find_unmoved_tensor(module)
+                    return DeviceMoveResult(unmoved_tensor=left) if left else _call_on_fake_device(module, case)
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
             except (Exception, SystemExit) as error:  # this run looks only for device errors; `run` reports the others
@@ -423,12 +430,11 @@ def _call_on_fake_device(call: Callable[..., Any], case: Case) -> DeviceMoveResu
     return DeviceMoveResult()
 
 
-def _find_unmoved_tensor(module: nn.Module, names: set[str]) -> str | None:
-    """Return the first of these attributes of the module or a submodule that did not move with the module."""
+def _find_unmoved_tensor(module: nn.Module) -> str | None:
+    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
     for part in module.modules():
         for name, value in vars(part).items():
-            is_own = name in names and name not in ("_parameters", "_buffers")
-            if is_own and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
+            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
                 return name
     return None
 

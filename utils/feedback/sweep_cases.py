@@ -234,6 +234,9 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
         return tensor.narrow(axis, 0, 1).expand_as(tensor).clone()
 
     yield replace(_map_tensors(case, equal_rows), note="all rows are equal")
+    for name, value in _argument_values(exercise, case).items():
+        if isinstance(value, list) and len(value) > 1 and all(type(v) is float for v in value):
+            yield _with_argument(exercise, case, name, value[:1] * len(value))
     yield replace(_map_tensors(case, lambda t: t if is_float(t) or t.dtype == torch.bool else t * 0), note="zeros")
 
 
@@ -265,6 +268,12 @@ def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
         yield replace(case, train=True, note="in training mode")
     if any(isinstance(a, nn.Module) for a in case.args):
         yield replace(case, args=tuple(map(_in_other_mode, case.args)), note="with a model in the other mode")
+        yield replace(case, args=tuple(map(_with_gradients, case.args)), note="with a model that can be trained")
+
+
+def _with_gradients(argument: Any) -> Any:
+    """Return a copy of a model whose parameters require gradients; other arguments unchanged."""
+    return copy_value(argument).requires_grad_(True) if isinstance(argument, nn.Module) else argument
 
 
 def _in_other_mode(argument: Any) -> Any:

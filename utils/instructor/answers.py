@@ -148,8 +148,13 @@ def write_answers(path: Path, answers: list[Answer]) -> None:
 
 
 def format_verdict(report: Report) -> str:
-    """Return the reason of a report, and the name of its misconception, property or relation if there is one."""
-    return " ".join(filter(None, (report.reason, report.misconception or report.property or report.relation)))
+    """Return the reason of a report, and the name of its misconception, property or relation if there is one.
+
+    For a difference without a relation, the name is "milestone" if the report names the wrong step.
+    """
+    step = "milestone" if report.trace and report.reason == "difference" else None
+    name = report.misconception or report.property or report.relation or step
+    return " ".join(filter(None, (report.reason, name)))
 
 
 def judge_all(answers: list[Answer]) -> list[Report]:

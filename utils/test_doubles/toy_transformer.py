@@ -51,6 +51,7 @@ class FakeTextModel(nn.Module):
         super().__init__()
         # A parameter, because an answer may look up the model's device in `model.parameters()`.
         self.table = nn.Parameter(table, requires_grad=False)
+        self.part = nn.Identity()  # a part has a mode of its own
         self.stop_length, self._n_calls = stop_length, 0
         self.forced_characters = forced_characters or {}
 

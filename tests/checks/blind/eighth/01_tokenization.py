@@ -1,24 +1,24 @@
-# %% count_pairs wrong: cuts the ids into pairs side by side, so every second pair is missing
+# %% count_pairs wrong (misconception two-by-two): cuts the ids into pairs side by side, so every second pair is missing
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts = {}
     for pair in zip(ids[::2], ids[1::2]):
         counts[pair] = counts.get(pair, 0) + 1
     return counts
 
-# %% count_pairs wrong: sorts the pairs by their count, not by their first occurrence
+# %% count_pairs wrong (property first_met_first): sorts the pairs by their count, not by their first occurrence
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     from collections import Counter
 
     return dict(Counter(zip(ids, ids[1:])).most_common())
 
-# %% count_pairs wrong: takes a pair out and puts it in again at each occurrence, so the order is that of the last occurrence
+# %% count_pairs wrong (property first_met_first): takes a pair out and puts it in again at each occurrence, so the order is that of the last occurrence
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts = {}
     for pair in zip(ids, ids[1:]):
         counts[pair] = counts.pop(pair, 0) + 1
     return counts
 
-# %% count_pairs wrong: the first occurrence sets the count to 0
+# %% count_pairs wrong (misconception starts-at-zero): the first occurrence sets the count to 0
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts = {}
     for i in range(len(ids) - 1):
@@ -29,7 +29,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
             counts[pair] += 1
     return counts
 
-# %% count_pairs wrong: pairs the last id with the first one, as if the text were a circle
+# %% count_pairs wrong (misconception wraps-around): pairs the last id with the first one, as if the text were a circle
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts = {}
     for i in range(len(ids)):
@@ -37,7 +37,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
         counts[pair] = counts.get(pair, 0) + 1
     return counts
 
-# %% count_pairs wrong: starts from ids[0], so an empty list raises an IndexError
+# %% count_pairs wrong (raised): starts from ids[0], so an empty list raises an IndexError
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts, left = {}, ids[0]
     for right in ids[1:]:
@@ -46,18 +46,18 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
         left = right
     return counts
 
-# %% count_pairs wrong: the dict is a default argument, so the counts of earlier calls are still in it
+# %% count_pairs wrong (property starts_anew): the dict is a default argument, so the counts of earlier calls are still in it
 def count_pairs(ids: list[int], counts={}) -> dict[tuple[int, int], int]:
     for left, right in zip(ids[:-1], ids[1:]):
         counts[(left, right)] = counts.get((left, right), 0) + 1
     return counts
 
-# %% count_pairs wrong: sorts the two ids of a pair, so a pair and its reverse are counted together
+# %% count_pairs wrong (misconception order-forgotten): sorts the two ids of a pair, so a pair and its reverse are counted together
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     pairs = [tuple(sorted(ids[i : i + 2])) for i in range(len(ids) - 1)]
     return {pair: pairs.count(pair) for pair in dict.fromkeys(pairs)}
 
-# %% count_pairs wrong: after a pair of equal ids it jumps over the second one, so three equal ids count once
+# %% count_pairs wrong (misconception skips-overlaps): after a pair of equal ids it jumps over the second one, so three equal ids count once
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts, i = {}, 0
     while i < len(ids) - 1:
@@ -66,7 +66,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
         i += 2 if i + 2 < len(ids) and ids[i] == ids[i + 1] == ids[i + 2] else 1
     return counts
 
-# %% count_pairs wrong: takes the ids out of the list one by one, so the caller's list is used up
+# %% count_pairs wrong (property leaves_its_inputs): takes the ids out of the list one by one, so the caller's list is used up
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     counts = {}
     while len(ids) > 1:
@@ -74,12 +74,12 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
         counts[left, ids[0]] = counts.get((left, ids[0]), 0) + 1
     return counts
 
-# %% count_pairs wrong: goes through the distinct pairs as a set, so they do not come in the order of the text
+# %% count_pairs wrong (property first_met_first): goes through the distinct pairs as a set, so they do not come in the order of the text
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     pairs = list(zip(ids, ids[1:]))
     return {pair: pairs.count(pair) for pair in set(pairs)}
 
-# %% count_pairs right: itertools.pairwise and dict unions
+# %% count_pairs right (passed): itertools.pairwise and dict unions
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     from itertools import pairwise
 
@@ -88,14 +88,14 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
         counts |= {pair: 1 + counts.get(pair, 0)}
     return counts
 
-# %% count_pairs right: lists the places of each pair first, then takes the lengths
+# %% count_pairs right (passed): lists the places of each pair first, then takes the lengths
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     places = {}
     for i in range(1, len(ids)):
         places.setdefault((ids[i - 1], ids[i]), []).append(i)
     return {pair: len(where) for pair, where in places.items()}
 
-# %% merge wrong: does not jump over the second id of a merged pair, so it stays in the list
+# %% merge wrong (misconception second-left-behind): does not jump over the second id of a merged pair, so it stays in the list
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     merged = []
     for i, current in enumerate(ids):
@@ -105,7 +105,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             merged.append(current)
     return merged
 
-# %% merge wrong: the loop ends before the last id, so a last id outside a pair is lost
+# %% merge wrong (misconception last-lost): the loop ends before the last id, so a last id outside a pair is lost
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     merged, i = [], 0
     while i < len(ids) - 1:
@@ -117,7 +117,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             i += 1
     return merged
 
-# %% merge wrong: shortens the caller's list with a slice
+# %% merge wrong (misconception changes-its-input): shortens the caller's list with a slice
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     i = 0
     while i < len(ids) - 1:
@@ -126,7 +126,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
         i += 1
     return ids
 
-# %% merge wrong: goes through the ids from the right, so of three equal ids the last two are merged
+# %% merge wrong (misconception from-the-right): goes through the ids from the right, so of three equal ids the last two are merged
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     merged, i = [], len(ids) - 1
     while i >= 0:
@@ -138,13 +138,13 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             i -= 1
     return merged[::-1]
 
-# %% merge wrong: replaces inside a string of digits, so the pair 1 2 is found in the ids 11 23
+# %% merge wrong (misconception as-a-string): replaces inside a string of digits, so the pair 1 2 is found in the ids 11 23
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     line = " ".join(str(i) for i in ids)
     line = line.replace(f"{pair[0]} {pair[1]}", str(new_id))
     return [int(number) for number in line.split()]
 
-# %% merge wrong: always writes 256, whatever the new id is
+# %% merge wrong (misconception always-256): always writes 256, whatever the new id is
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     out = []
     i = 0
@@ -157,7 +157,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             i = i + 1
     return out
 
-# %% merge wrong: compares sets, so the reversed pair is merged too
+# %% merge wrong (misconception either-order): compares sets, so the reversed pair is merged too
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     out, i = [], 0
     while i < len(ids):
@@ -167,7 +167,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             out, i = out + [ids[i]], i + 1
     return out
 
-# %% merge wrong: looks back with index -1 at the first position, so the last and the first id can form a pair
+# %% merge wrong (property spells_the_same): looks back with index -1 at the first position, so the last and the first id can form a pair
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     out, just_merged = [], False
     for i, current in enumerate(ids):
@@ -179,14 +179,14 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             just_merged = False
     return out
 
-# %% merge wrong: only the first occurrence is merged
+# %% merge wrong (misconception first-only): only the first occurrence is merged
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     for i in range(len(ids) - 1):
         if (ids[i], ids[i + 1]) == pair:
             return ids[:i] + [new_id] + ids[i + 2 :]
     return list(ids)
 
-# %% merge wrong: after a merge it also jumps over the next id without looking whether a new pair starts there
+# %% merge wrong (property spells_the_same): after a merge it also jumps over the next id without looking whether a new pair starts there
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     out, i = [], 0
     while i < len(ids):
@@ -199,7 +199,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
             i += 1
     return out
 
-# %% merge right: pops from a reversed copy
+# %% merge right (passed): pops from a reversed copy
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     stack, out = ids[::-1], []
     while stack:
@@ -210,7 +210,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
         out.append(first)
     return out
 
-# %% merge right: a generator that holds one id back
+# %% merge right (passed): a generator that holds one id back
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     def pieces():
         held = []
@@ -225,13 +225,13 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
 
     return list(pieces())
 
-# %% train_bpe wrong: counts once at the beginning and takes the n most frequent pairs
+# %% train_bpe wrong (misconception counted-once): counts once at the beginning and takes the n most frequent pairs
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     counts = count_pairs(list(text.encode()))
     best = sorted(counts, key=counts.get, reverse=True)[:n_merges]
     return {pair: 256 + i for i, pair in enumerate(best)}
 
-# %% train_bpe wrong: a tie is won by the pair with the larger ids
+# %% train_bpe wrong (misconception ties-to-the-largest): a tie is won by the pair with the larger ids
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode()), {}
     for new_id in range(256, 256 + n_merges):
@@ -243,7 +243,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, winner, new_id)
     return merges
 
-# %% train_bpe wrong: stops when the best pair occurs only once
+# %% train_bpe wrong (misconception only-what-repeats): stops when the best pair occurs only once
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode("utf-8")), {}
     while len(merges) < n_merges:
@@ -255,7 +255,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, winner, merges[winner])
     return merges
 
-# %% train_bpe wrong: starts from the code points of the characters, not from the bytes
+# %% train_bpe wrong (misconception characters-for-bytes): starts from the code points of the characters, not from the bytes
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids = [ord(character) for character in text]
     merges = {}
@@ -268,7 +268,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         merges[pair] = 256 + i
     return merges
 
-# %% train_bpe wrong: throws the merged list away, so each round counts the bytes again
+# %% train_bpe wrong (misconception never-merged): throws the merged list away, so each round counts the bytes again
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode()), {}
     for i in range(n_merges):
@@ -280,7 +280,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         merges[winner] = 256 + i
     return merges
 
-# %% train_bpe wrong: returns new id to pair, the dict turned round
+# %% train_bpe wrong (misconception ids-to-pairs): returns new id to pair, the dict turned round
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode()), {}
     for new_id in range(256, 256 + n_merges):
@@ -291,7 +291,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, merges[new_id], new_id)
     return merges
 
-# %% train_bpe wrong: ranks the pairs by how many tokens a merge would save, so overlapping pairs count less
+# %% train_bpe wrong (property most_frequent_first): ranks the pairs by how many tokens a merge would save, so overlapping pairs count less
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode()), {}
     for new_id in range(256, 256 + n_merges):
@@ -302,7 +302,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         merges[winner], ids = new_id, merge(ids, winner, new_id)
     return merges
 
-# %% train_bpe wrong: takes the white space off the two ends of the text before it starts
+# %% train_bpe wrong (property reads_its_text): takes the white space off the two ends of the text before it starts
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.strip().encode()), {}
     for new_id in range(256, 256 + n_merges):
@@ -314,7 +314,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, winner, new_id)
     return merges
 
-# %% train_bpe wrong: numbers the new tokens from the number of different bytes in the text
+# %% train_bpe wrong (property most_frequent_first): numbers the new tokens from the number of different bytes in the text
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids = list(text.encode())
     next_id = len(set(ids))
@@ -329,7 +329,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         next_id += 1
     return merges
 
-# %% train_bpe wrong: looks for the winner with >=, so a tie goes to the pair that occurs last
+# %% train_bpe wrong (misconception ties-to-the-last): looks for the winner with >=, so a tie goes to the pair that occurs last
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.encode()), {}
     for i in range(n_merges):
@@ -343,7 +343,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, winner, 256 + i)
     return merges
 
-# %% train_bpe wrong: no merge crosses a space, as in GPT-2, because words are counted one by one
+# %% train_bpe wrong (property most_frequent_first): no merge crosses a space, as in GPT-2, because words are counted one by one
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     words, merges = [list(word.encode()) for word in text.split(" ")], {}
     for new_id in range(256, 256 + n_merges):
@@ -358,7 +358,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         words = [merge(word, winner, new_id) for word in words]
     return merges
 
-# %% train_bpe right: functools.reduce carries the ids and the merges along
+# %% train_bpe right (passed): functools.reduce carries the ids and the merges along
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     from functools import reduce
 
@@ -372,7 +372,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
 
     return reduce(step, range(256, 256 + n_merges), (list(text.encode()), {}))[1]
 
-# %% train_bpe right: a stable sort by falling counts in place of max
+# %% train_bpe right (passed): a stable sort by falling counts in place of max
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, learnt = [*text.encode("utf8")], []
     while n_merges > len(learnt) and len(ids) > 1:
@@ -381,20 +381,20 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         learnt.append(winner)
     return dict(zip(learnt, range(256, 256 + len(learnt))))
 
-# %% to_str_tokens wrong: cuts at white space instead of asking the tokenizer
+# %% to_str_tokens wrong (misconception words): cuts at white space instead of asking the tokenizer
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return text.split()
 
-# %% to_str_tokens wrong: reads the entries of the vocabulary and puts the spaces back, but other bytes stay written as symbols
+# %% to_str_tokens wrong (misconception only-the-space-translated): reads the entries of the vocabulary and puts the spaces back, but other bytes stay written as symbols
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     symbols = {i: token for token, i in tokenizer.get_vocab().items()}
     return [symbols[i].replace("Ġ", " ") for i in tokenizer.encode(text)]
 
-# %% to_str_tokens wrong: leaves special tokens out when it decodes, so the end of text becomes an empty string
+# %% to_str_tokens wrong (misconception special-dropped): leaves special tokens out when it decodes, so the end of text becomes an empty string
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return [tokenizer.decode([i], skip_special_tokens=True) for i in tokenizer.encode(text)]
 
-# %% to_str_tokens wrong: takes the difference of growing decoded texts, so the parts of a character are not marked each
+# %% to_str_tokens wrong (difference prefix): takes the difference of growing decoded texts, so the parts of a character are not marked each
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     ids, pieces, so_far = tokenizer.encode(text), [], ""
     for end in range(1, len(ids) + 1):
@@ -403,16 +403,16 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
         so_far = longer
     return pieces
 
-# %% to_str_tokens wrong: collects the pieces in a dict by id, so a repeated token is shown once
+# %% to_str_tokens wrong (misconception each-token-once): collects the pieces in a dict by id, so a repeated token is shown once
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return list({i: tokenizer.decode(i) for i in tokenizer.encode(text)}.values())
 
-# %% to_str_tokens wrong: takes the course's tokenizer and ignores the one that is passed
+# %% to_str_tokens wrong (misconception another-tokenizer): takes the course's tokenizer and ignores the one that is passed
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     _, tok = load_gpt2()
     return [tok.decode(i) for i in tok.encode(text)]
 
-# %% to_str_tokens wrong: encodes word by word, so the space before a word is not part of its token
+# %% to_str_tokens wrong (misconception words-one-by-one): encodes word by word, so the space before a word is not part of its token
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     pieces = []
     for word in text.split(" "):
@@ -420,29 +420,29 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
             pieces.append(tokenizer.decode(i))
     return pieces
 
-# %% to_str_tokens wrong: takes the space off each piece
+# %% to_str_tokens wrong (misconception spaces-stripped): takes the space off each piece
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return [tokenizer.decode(token).strip() for token in tokenizer.encode(text)]
 
-# %% to_str_tokens wrong: decodes all ids together and returns the letters
+# %% to_str_tokens wrong (misconception characters): decodes all ids together and returns the letters
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return [*tokenizer.decode(tokenizer.encode(text))]
 
-# %% to_str_tokens wrong: leaves out the pieces that hold only part of a character
+# %% to_str_tokens wrong (difference prefix): leaves out the pieces that hold only part of a character
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     pieces = (tokenizer.decode(i) for i in tokenizer.encode(text))
     return [piece for piece in pieces if "\ufffd" not in piece]
 
-# %% to_str_tokens wrong: drops the first token, as if it were a special token at the start
+# %% to_str_tokens wrong (misconception first-cut): drops the first token, as if it were a special token at the start
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     _, *ids = tokenizer.encode(text)
     return list(map(tokenizer.decode, ids))
 
-# %% to_str_tokens right: maps decode over the ids
+# %% to_str_tokens right (passed): maps decode over the ids
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return list(map(tokenizer.decode, tokenizer.encode(text)))
 
-# %% to_str_tokens right: decodes slices of length one in a while loop
+# %% to_str_tokens right (passed): decodes slices of length one in a while loop
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     ids, pieces = tokenizer.encode(text), []
     while len(pieces) < len(ids):
@@ -450,68 +450,68 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
         pieces += [tokenizer.decode(ids[here : here + 1])]
     return pieces
 
-# %% next_token_probs wrong: the softmax runs over the texts of the batch
+# %% next_token_probs wrong (misconception over-the-batch): the softmax runs over the texts of the batch
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return torch.softmax(logits[:, -1], dim=0)
 
-# %% next_token_probs wrong: the softmax runs over the positions before the last one is taken
+# %% next_token_probs wrong (misconception over-positions): the softmax runs over the positions before the last one is taken
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return logits.softmax(1)[:, -1, :]
 
-# %% next_token_probs wrong: takes the last text instead of the last position
+# %% next_token_probs wrong (misconception last-text): takes the last text instead of the last position
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return logits[-1].softmax(dim=-1)
 
-# %% next_token_probs wrong: a squeeze takes the batch axis away when there is one text
+# %% next_token_probs wrong (misconception loses-the-batch): a squeeze takes the batch axis away when there is one text
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return logits[:, -1:].softmax(dim=-1).squeeze()
 
-# %% next_token_probs wrong: always reads position 13, the last one of the page's prompt
+# %% next_token_probs wrong (raised): always reads position 13, the last one of the page's prompt
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return logits[:, 13].softmax(dim=-1)
 
-# %% next_token_probs wrong: subtracts the best logit of the whole batch, so a text with much lower logits becomes nan
+# %% next_token_probs wrong (misconception one-maximum-for-all): subtracts the best logit of the whole batch, so a text with much lower logits becomes nan
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     last = logits[:, -1]
     powers = (last - last.max()).exp()
     return powers / powers.sum(dim=-1, keepdim=True)
 
-# %% next_token_probs wrong: writes the powers into the caller's logits
+# %% next_token_probs wrong (property leaves_its_inputs): writes the powers into the caller's logits
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     last = logits[:, -1]
     last -= last.max(dim=-1, keepdim=True).values
     last.exp_()
     return last / last.sum(dim=-1, keepdim=True)
 
-# %% next_token_probs wrong: returns the logarithms of the probabilities
+# %% next_token_probs wrong (misconception logarithm): returns the logarithms of the probabilities
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     import torch.nn.functional as F
 
     return F.log_softmax(logits[:, -1], dim=-1)
 
-# %% next_token_probs wrong: averages the probabilities over all positions
+# %% next_token_probs wrong (misconception mean-of-the-guesses): averages the probabilities over all positions
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return logits.softmax(dim=-1).mean(dim=1)
 
-# %% next_token_probs wrong: handles only the first text of the batch
+# %% next_token_probs wrong (misconception first-text-in-a-batch): handles only the first text of the batch
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return torch.softmax(logits[0, -1], dim=0).unsqueeze(0)
 
-# %% next_token_probs wrong: takes the position before the last one
+# %% next_token_probs wrong (difference): takes the position before the last one
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     position = logits.shape[1] - 1
     return logits[:, position - 1].softmax(dim=-1)
 
-# %% next_token_probs right: one text after the other, stacked
+# %% next_token_probs right (passed): one text after the other, stacked
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return torch.stack([torch.softmax(text[-1], dim=0) for text in logits])
 
-# %% next_token_probs right: softmax at all positions, then select the last
+# %% next_token_probs right (passed): softmax at all positions, then select the last
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     everywhere = torch.nn.Softmax(dim=2)(logits)
     return everywhere.select(1, -1)
 
-# %% generate wrong: returns only the new tokens
+# %% generate wrong (misconception only-the-new): returns only the new tokens
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     start = tokens.shape[1]
     for _ in range(n_tokens):
@@ -519,14 +519,14 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat((tokens, best), dim=1)
     return tokens[:, start:]
 
-# %% generate wrong: the token of the first text is appended to all texts
+# %% generate wrong (misconception first-text-only): the token of the first text is appended to all texts
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         best = model(tokens).logits[0, -1].argmax()
         tokens = torch.cat([tokens, best.expand(len(tokens), 1)], dim=1)
     return tokens
 
-# %% generate wrong: stops as soon as every text has written the end of text
+# %% generate wrong (misconception stops-at-the-end): stops as soon as every text has written the end of text
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         best = model(tokens).logits[:, -1, :].argmax(-1)
@@ -535,12 +535,12 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
             break
     return tokens
 
-# %% generate wrong: asks the model once and appends its n best tokens
+# %% generate wrong (difference): asks the model once and appends its n best tokens
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     best = model(tokens).logits[:, -1].topk(n_tokens, dim=-1).indices
     return torch.cat([tokens, best], dim=1)
 
-# %% generate wrong: shows the model only the newest token after the first round
+# %% generate wrong (misconception only-the-newest): shows the model only the newest token after the first round
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     seen = tokens
     for _ in range(n_tokens):
@@ -548,14 +548,14 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat([tokens, seen], dim=1)
     return tokens
 
-# %% generate wrong: argmax without an axis counts through the whole batch, so it is right only for one text
+# %% generate wrong (difference): argmax without an axis counts through the whole batch, so it is right only for one text
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         best = model(tokens).logits[:, -1].argmax()
         tokens = torch.cat([tokens, best.repeat(tokens.shape[0], 1)], dim=1)
     return tokens
 
-# %% generate wrong: fills a table of floats, so the ids come back as floats
+# %% generate wrong (dtype): fills a table of floats, so the ids come back as floats
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     batch, seq = tokens.shape
     out = torch.zeros(batch, seq + n_tokens)
@@ -564,7 +564,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         out[:, end] = model(out[:, :end].long()).logits[:, -1].argmax(dim=-1)
     return out
 
-# %% generate wrong: never lets the model choose the end of text
+# %% generate wrong (difference): never lets the model choose the end of text
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         logits = model(tokens).logits[:, -1].clone()
@@ -572,21 +572,21 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat([tokens, logits.argmax(dim=-1)[:, None]], dim=1)
     return tokens
 
-# %% generate wrong: makes the caller's tensor of tokens longer
+# %% generate wrong (property leaves_its_inputs): makes the caller's tensor of tokens longer
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         best = model(tokens).logits[:, -1].argmax(dim=-1, keepdim=True)
         tokens.data = torch.cat([tokens, best], dim=1)
     return tokens
 
-# %% generate wrong: makes one token too few
+# %% generate wrong (misconception one-too-few): makes one token too few
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(1, n_tokens):
         guesses = model(tokens).logits.argmax(dim=-1)
         tokens = torch.hstack([tokens, guesses[:, -1:]])
     return tokens
 
-# %% generate wrong: the model sees only the last eight tokens of each text
+# %% generate wrong (property sizes): the model sees only the last eight tokens of each text
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         window = tokens[:, -8:]
@@ -594,7 +594,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat([tokens, best], dim=1)
     return tokens
 
-# %% generate wrong: a text that has written the end of text is only padded with it from then on
+# %% generate wrong (difference places): a text that has written the end of text is only padded with it from then on
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     done = torch.zeros(len(tokens), dtype=torch.bool, device=tokens.device)
     for _ in range(n_tokens):
@@ -604,14 +604,14 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         tokens = torch.cat([tokens, best.unsqueeze(1)], dim=1)
     return tokens
 
-# %% generate wrong: samples from the probabilities instead of taking the most likely token
+# %% generate wrong (misconception draws): samples from the probabilities instead of taking the most likely token
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     for _ in range(n_tokens):
         probs = next_token_probs(model(tokens).logits)
         tokens = torch.cat([tokens, torch.multinomial(probs, 1)], dim=1)
     return tokens
 
-# %% generate right: grows the text with hstack until it has the wanted length
+# %% generate right (passed): grows the text with hstack until it has the wanted length
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     wanted, texts = tokens.size(1) + n_tokens, tokens
     while texts.size(1) < wanted:
@@ -619,7 +619,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
         texts = torch.hstack([texts, guesses[:, -1:]])
     return texts
 
-# %% generate right: a table of ids made at the start and filled column by column
+# %% generate right (passed): a table of ids made at the start and filled column by column
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     batch, seq = tokens.shape
     out = tokens.new_zeros((batch, seq + n_tokens))
@@ -629,7 +629,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
             out[:, end] = model(out[:, :end]).logits[:, -1].max(dim=-1).indices
     return out
 
-# %% sample wrong: the threshold is the smallest of the k-th best logits of all rows
+# %% sample wrong (difference): the threshold is the smallest of the k-th best logits of all rows
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -638,7 +638,7 @@ def sample(
     scaled = scaled.masked_fill(scaled < threshold, -torch.inf)
     return torch.multinomial(scaled.softmax(dim=-1), 1, generator=generator)[:, 0]
 
-# %% sample wrong: the temperature divides the probabilities, where it has no effect
+# %% sample wrong (misconception no-temperature): the temperature divides the probabilities, where it has no effect
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -646,7 +646,7 @@ def sample(
     probs = logits.masked_fill(logits < kth, -torch.inf).softmax(dim=-1) / temperature
     return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
 
-# %% sample wrong: returns the place among the k best tokens, not the token's id
+# %% sample wrong (misconception place-not-token): returns the place among the k best tokens, not the token's id
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -654,7 +654,7 @@ def sample(
     place = torch.multinomial(best.values.softmax(dim=-1), 1, generator=generator)
     return place.squeeze(1)
 
-# %% sample wrong: rules out with <=, so the k-th best token is lost as well
+# %% sample wrong (raised): rules out with <=, so the k-th best token is lost as well
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -663,7 +663,7 @@ def sample(
     scaled = torch.where(scaled <= kth, -torch.inf, scaled)
     return torch.multinomial(torch.softmax(scaled, -1), 1, generator=generator).flatten()
 
-# %% sample wrong: one random number decides for all rows, so the rows are not independent
+# %% sample wrong (property draws_from_its_generator): one random number decides for all rows, so the rows are not independent
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -673,7 +673,7 @@ def sample(
     u = torch.rand(1, generator=generator)
     return (probs.cumsum(dim=-1) <= u).sum(dim=-1).clamp(max=probs.shape[-1] - 1)
 
-# %% sample wrong: draws from a copy of the generator, so the next call does not continue but repeats
+# %% sample wrong (property draws_from_its_generator): draws from a copy of the generator, so the next call does not continue but repeats
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -684,7 +684,7 @@ def sample(
     own.set_state(generator.get_state())
     return torch.multinomial(probs, 1, generator=own)[:, 0]
 
-# %% sample wrong: raises the probabilities to a power, and at a low temperature all of them become zero
+# %% sample wrong (raised): raises the probabilities to a power, and at a low temperature all of them become zero
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -693,7 +693,7 @@ def sample(
     probs = probs.masked_fill(probs < kth, 0.0) ** (1 / temperature)
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
-# %% sample wrong: rules tokens out with a logit of -100, which is not low when the logits themselves are that low
+# %% sample wrong (misconception hundred-instead-of-never): rules tokens out with a logit of -100, which is not low when the logits themselves are that low
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -702,7 +702,7 @@ def sample(
     scaled = scaled.masked_fill(scaled < kth, -100.0)
     return torch.multinomial(scaled.softmax(dim=-1), 1, generator=generator)[:, 0]
 
-# %% sample wrong: divides the caller's logits in place
+# %% sample wrong (property leaves_its_inputs): divides the caller's logits in place
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -711,7 +711,7 @@ def sample(
     kept = torch.where(logits < kth, -torch.inf, logits)
     return torch.multinomial(kept.softmax(dim=-1), 1, generator=generator)[:, 0]
 
-# %% sample wrong: the noise of the draw comes from torch's global random numbers
+# %% sample wrong (property draws_from_its_generator): the noise of the draw comes from torch's global random numbers
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -721,7 +721,7 @@ def sample(
     gumbel = -torch.log(torch.empty_like(scaled).exponential_())
     return (scaled + gumbel).argmax(dim=-1)
 
-# %% sample wrong: a squeeze without an axis takes the batch axis away when there is one row
+# %% sample wrong (misconception drops-the-batch): a squeeze without an axis takes the batch axis away when there is one row
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -730,7 +730,7 @@ def sample(
     scaled = scaled.masked_fill(scaled < kth, -torch.inf)
     return torch.multinomial(scaled.softmax(-1), 1, generator=generator).squeeze()
 
-# %% sample wrong: centres the logits on their mean and types exp by hand, which overflows at a low temperature
+# %% sample wrong (raised): centres the logits on their mean and types exp by hand, which overflows at a low temperature
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -740,7 +740,7 @@ def sample(
     probs = powers / powers.sum(dim=-1, keepdim=True)
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
-# %% sample wrong: the ruled-out tokens get the logit 0
+# %% sample wrong (misconception zero-instead-of-never): the ruled-out tokens get the logit 0
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -749,7 +749,7 @@ def sample(
     scaled = scaled * (scaled >= kth)
     return torch.multinomial(scaled.softmax(dim=-1), 1, generator=generator)[:, 0]
 
-# %% sample wrong: the threshold is taken from the first row for all rows
+# %% sample wrong (misconception first-texts-cut): the threshold is taken from the first row for all rows
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -759,7 +759,7 @@ def sample(
     probs = scaled.softmax(dim=-1)
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
-# %% sample right: a race of exponential waiting times, drawn from the generator
+# %% sample right (passed): a race of exponential waiting times, drawn from the generator
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -769,7 +769,7 @@ def sample(
     waiting = torch.empty_like(probs).exponential_(generator=generator)
     return (probs / waiting).argmax(dim=-1)
 
-# %% sample right: kthvalue for the threshold, and the temperature comes after it
+# %% sample right (passed): kthvalue for the threshold, and the temperature comes after it
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:

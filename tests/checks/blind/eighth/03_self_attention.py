@@ -1,68 +1,68 @@
-# %% scaled_context_vec_2 wrong: 1/2 without parentheses, so the scores are divided by d_k and by 2
+# %% scaled_context_vec_2 wrong (misconception power-without-brackets): 1/2 without parentheses, so the scores are divided by d_k and by 2
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k ** 1 / 2, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: the whole-number root of d_k, which is 1
+# %% scaled_context_vec_2 wrong (misconception not-scaled): the whole-number root of d_k, which is 1
 import math
 
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2 / math.isqrt(d_k), dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: divides by the root of the number of tokens
+# %% scaled_context_vec_2 wrong (misconception root-of-the-length): divides by the root of the number of tokens
 d_k = keys.shape[0]
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: divides by the root of the width of the inputs
+# %% scaled_context_vec_2 wrong (misconception root-of-d_in): divides by the root of the width of the inputs
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2 / d_in**0.5, dim=0)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: divides after the softmax
+# %% scaled_context_vec_2 wrong (misconception scaled-too-late): divides after the softmax
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2, dim=-1) / d_k**0.5
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: mixes the keys
+# %% scaled_context_vec_2 wrong (misconception mixes-the-keys): mixes the keys
 d_k = keys.shape[-1]
 attn_weights_2 = F.softmax(attn_scores_2 * d_k**-0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ keys
 
-# %% scaled_context_vec_2 wrong: a table of one row, not a vector
+# %% scaled_context_vec_2 wrong (shape): a table of one row, not a vector
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2[None] / d_k**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: divides the query by the root and the scores once more
+# %% scaled_context_vec_2 wrong (misconception divided-by-d_k): divides the query by the root and the scores once more
 d_k = keys.shape[-1]
 scaled_query = query_2 / d_k**0.5
 attn_weights_2 = torch.softmax(scaled_query @ keys.T / d_k**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 wrong: multiplies by the root
+# %% scaled_context_vec_2 wrong (misconception multiplied): multiplies by the root
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2.mul(d_k**0.5), dim=-1)
 scaled_context_vec_2 = torch.einsum("t,tv->v", attn_weights_2, values)
 
-# %% scaled_context_vec_2 wrong: uses the key of journey as its query
+# %% scaled_context_vec_2 wrong (difference): uses the key of journey as its query
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(keys @ key_2 / d_k**0.5, dim=0)
 scaled_context_vec_2 = attn_weights_2 @ values
 
-# %% scaled_context_vec_2 right: the context from torch's own attention, with a query table of one row
+# %% scaled_context_vec_2 right (passed): the context from torch's own attention, with a query table of one row
 d_k = keys.shape[-1]
 attn_weights_2 = F.softmax(attn_scores_2 * d_k**-0.5, dim=0)
 scaled_context_vec_2 = F.scaled_dot_product_attention(query_2[None, None], keys[None], values[None])[0, 0]
 
-# %% scaled_context_vec_2 right: exp by hand and a sum of weighted values
+# %% scaled_context_vec_2 right (passed): exp by hand and a sum of weighted values
 d_k = keys.shape[-1]
 attn_weights_2 = torch.exp(attn_scores_2 / torch.tensor(float(d_k)).sqrt())
 attn_weights_2 = attn_weights_2 / attn_weights_2.sum()
 scaled_context_vec_2 = sum(w * v for w, v in zip(attn_weights_2, values))
 
-# %% SelfAttention_v1 wrong: the value matrix is created before the key matrix
+# %% SelfAttention_v1 wrong (misconception made-in-the-order-query-value-key): the value matrix is created before the key matrix
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -74,7 +74,7 @@ class SelfAttention_v1(nn.Module):
         scores = (x @ self.W_query) @ (x @ self.W_key).T
         return torch.softmax(scores / self.W_key.shape[1] ** 0.5, dim=-1) @ (x @ self.W_value)
 
-# %% SelfAttention_v1 wrong: the parameters cannot be trained, as in the cell above
+# %% SelfAttention_v1 wrong (property lets_gradients_through): the parameters cannot be trained, as in the cell above
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -87,7 +87,7 @@ class SelfAttention_v1(nn.Module):
         weights = torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
         return weights @ values
 
-# %% SelfAttention_v1 wrong: the root of d_k is put into W_query, which is then not the matrix that the page asks for
+# %% SelfAttention_v1 wrong (difference milestone): the root of d_k is put into W_query, which is then not the matrix that the page asks for
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -99,7 +99,7 @@ class SelfAttention_v1(nn.Module):
         scores = x @ self.W_query @ self.W_key.T @ x.T
         return scores.softmax(dim=-1) @ x @ self.W_value
 
-# %% SelfAttention_v1 wrong: divides by the root of the width of the inputs
+# %% SelfAttention_v1 wrong (misconception root-of-d_in): divides by the root of the width of the inputs
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -111,7 +111,7 @@ class SelfAttention_v1(nn.Module):
         queries, keys, values = (x @ W for W in (self.W_query, self.W_key, self.W_value))
         return torch.softmax(queries @ keys.T / x.shape[-1] ** 0.5, dim=-1) @ values
 
-# %% SelfAttention_v1 wrong: divides by the root of 2, whatever d_out is
+# %% SelfAttention_v1 wrong (misconception root-of-2): divides by the root of 2, whatever d_out is
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -126,7 +126,7 @@ class SelfAttention_v1(nn.Module):
         attn_weights = F.softmax((queries @ keys.T) / 2**0.5, dim=1)
         return attn_weights @ values
 
-# %% SelfAttention_v1 wrong: subtracts the largest score of the whole table, so with large inputs some rows become nan
+# %% SelfAttention_v1 wrong (property finite_when_scaled): subtracts the largest score of the whole table, so with large inputs some rows become nan
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -139,7 +139,7 @@ class SelfAttention_v1(nn.Module):
         powers = torch.exp(scores - scores.max())
         return powers / powers.sum(dim=-1, keepdim=True) @ (x @ self.W_value)
 
-# %% SelfAttention_v1 wrong: forward keeps no gradient
+# %% SelfAttention_v1 wrong (property lets_gradients_through): forward keeps no gradient
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -152,7 +152,7 @@ class SelfAttention_v1(nn.Module):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return torch.softmax(q @ k.T * k.shape[-1] ** -0.5, dim=-1) @ v
 
-# %% SelfAttention_v1 wrong: sets the seed inside, so all layers start with the same numbers
+# %% SelfAttention_v1 wrong (property initialisation): sets the seed inside, so all layers start with the same numbers
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -165,7 +165,7 @@ class SelfAttention_v1(nn.Module):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v1 wrong: each key looks for queries, so the table of scores is transposed
+# %% SelfAttention_v1 wrong (misconception query-and-key-swapped): each key looks for queries, so the table of scores is transposed
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -178,7 +178,7 @@ class SelfAttention_v1(nn.Module):
         scores = torch.einsum("kd,qd->kq", k, q) / q.shape[-1] ** 0.5
         return F.softmax(scores, dim=-1) @ v
 
-# %% SelfAttention_v1 wrong: the three names stand for one and the same parameter
+# %% SelfAttention_v1 wrong (structure): the three names stand for one and the same parameter
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -188,7 +188,7 @@ class SelfAttention_v1(nn.Module):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_value
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v1 wrong: mixes the inputs and multiplies by the query matrix in place of the value matrix
+# %% SelfAttention_v1 wrong (property uses_everything): mixes the inputs and multiplies by the query matrix in place of the value matrix
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -200,7 +200,7 @@ class SelfAttention_v1(nn.Module):
         q, k, v = x @ self.W_query, x @ self.W_key, x @ self.W_query
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v1 right: a loop registers the parameters, and torch's own attention does the rest
+# %% SelfAttention_v1 right (passed): a loop registers the parameters, and torch's own attention does the rest
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -211,7 +211,7 @@ class SelfAttention_v1(nn.Module):
         batch = x.unsqueeze(0)
         return F.scaled_dot_product_attention(batch @ self.W_query, batch @ self.W_key, batch @ self.W_value).squeeze(0)
 
-# %% SelfAttention_v1 right: einsum throughout, with the width kept in the object
+# %% SelfAttention_v1 right (passed): einsum throughout, with the width kept in the object
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -224,7 +224,7 @@ class SelfAttention_v1(nn.Module):
         v = torch.einsum("si,io->so", x, self.W_value)
         return torch.einsum("qk,ko->qo", torch.einsum("qo,ko->qk", q, k).softmax(dim=1), v)
 
-# %% SelfAttention_v2 wrong: only the queries follow qkv_bias, keys and values never have a bias
+# %% SelfAttention_v2 wrong (structure): only the queries follow qkv_bias, keys and values never have a bias
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -236,7 +236,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: the default is a layer with biases
+# %% SelfAttention_v2 wrong (misconception always-a-bias): the default is a layer with biases
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = True):
         super().__init__()
@@ -248,7 +248,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: multiplies by the weights only, so the biases exist but are never added
+# %% SelfAttention_v2 wrong (property uses_everything): multiplies by the weights only, so the biases exist but are never added
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -260,7 +260,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = (x @ layer.weight.T for layer in (self.W_query, self.W_key, self.W_value))
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: reads d_k from the last axis of the weight, which is d_in in this layout
+# %% SelfAttention_v2 wrong (misconception root-of-d_in): reads d_k from the last axis of the weight, which is d_in in this layout
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -273,7 +273,7 @@ class SelfAttention_v2(nn.Module):
         scores = self.W_query(x) @ self.W_key(x).T
         return torch.softmax(scores / d_k**0.5, dim=-1) @ self.W_value(x)
 
-# %% SelfAttention_v2 wrong: the weights are detached, so queries and keys never learn
+# %% SelfAttention_v2 wrong (property lets_gradients_through): the weights are detached, so queries and keys never learn
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -286,7 +286,7 @@ class SelfAttention_v2(nn.Module):
         attn_weights = torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1).detach()
         return attn_weights @ v
 
-# %% SelfAttention_v2 wrong: the same layer serves as key and as value
+# %% SelfAttention_v2 wrong (structure): the same layer serves as key and as value
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -298,7 +298,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: the layers are created in the order key, query, value
+# %% SelfAttention_v2 wrong (misconception made-in-the-order-key-query-value): the layers are created in the order key, query, value
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -309,7 +309,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: the division by the root comes after the softmax
+# %% SelfAttention_v2 wrong (misconception scaled-too-late): the division by the root comes after the softmax
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -322,7 +322,7 @@ class SelfAttention_v2(nn.Module):
         attn_weights = F.softmax(queries @ keys.T, dim=-1) / keys.shape[-1] ** 0.5
         return attn_weights @ values
 
-# %% SelfAttention_v2 wrong: a wide layer for all three in place of the three layers with their names
+# %% SelfAttention_v2 wrong (structure): a wide layer for all three in place of the three layers with their names
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -332,7 +332,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_qkv(x).chunk(3, dim=-1)
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
 
-# %% SelfAttention_v2 wrong: dropout hides random weights during training
+# %% SelfAttention_v2 wrong (property training): dropout hides random weights during training
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -345,7 +345,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         return self.dropout(torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1)) @ v
 
-# %% SelfAttention_v2 wrong: the scores are computed from the weights of two layers alone, so the bias of the queries is never added
+# %% SelfAttention_v2 wrong (property uses_everything): the scores are computed from the weights of two layers alone, so the bias of the queries is never added
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -357,7 +357,7 @@ class SelfAttention_v2(nn.Module):
         scores = x @ self.W_query.weight.T @ self.W_key.weight @ x.T
         return torch.softmax(scores / self.W_key.out_features**0.5, dim=-1) @ self.W_value(x)
 
-# %% SelfAttention_v2 right: setattr in a loop, and torch's own attention
+# %% SelfAttention_v2 right (passed): setattr in a loop, and torch's own attention
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -368,7 +368,7 @@ class SelfAttention_v2(nn.Module):
         q, k, v = (layer(x)[None] for layer in (self.W_query, self.W_key, self.W_value))
         return F.scaled_dot_product_attention(q, k, v)[0]
 
-# %% SelfAttention_v2 right: F.linear with the weights and biases of the layers
+# %% SelfAttention_v2 right (passed): F.linear with the weights and biases of the layers
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -379,98 +379,98 @@ class SelfAttention_v2(nn.Module):
         scores = torch.inner(q, k).div(self.W_key.out_features**0.5)
         return torch.mm(nn.Softmax(dim=-1)(scores), v)
 
-# %% copy_weights wrong: contiguous makes no copy when d_in or d_out is 1, so the memory is shared there
+# %% copy_weights wrong (misconception contiguous): contiguous makes no copy when d_in or d_out is 1, so the memory is shared there
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name in ("W_query", "W_key", "W_value"):
         weight = getattr(v2, name).weight
         setattr(v1, name, nn.Parameter(weight.detach().T.contiguous()))
 
-# %% copy_weights wrong: the data of v1 becomes a view of the weights of v2
+# %% copy_weights wrong (misconception shares-memory): the data of v1 becomes a view of the weights of v2
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_query.data = v2.W_query.weight.data.t()
     v1.W_key.data = v2.W_key.weight.data.t()
     v1.W_value.data = v2.W_value.weight.data.t()
 
-# %% copy_weights wrong: reshapes the weights to the other shape instead of transposing them
+# %% copy_weights wrong (misconception reshaped): reshapes the weights to the other shape instead of transposing them
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     with torch.no_grad():
         v1.W_query.copy_(v2.W_query.weight.reshape_as(v1.W_query))
         v1.W_key.copy_(v2.W_key.weight.reshape_as(v1.W_key))
         v1.W_value.copy_(v2.W_value.weight.reshape_as(v1.W_value))
 
-# %% copy_weights wrong: the copies cannot be trained
+# %% copy_weights wrong (misconception frozen): the copies cannot be trained
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name in ("W_query", "W_key", "W_value"):
         copied = getattr(v2, name).weight.detach().T.clone()
         setattr(v1, name, nn.Parameter(copied, requires_grad=False))
 
-# %% copy_weights wrong: plain tensors take the place of the parameters
+# %% copy_weights wrong (misconception frozen): plain tensors take the place of the parameters
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name in ["W_query", "W_key", "W_value"]:
         delattr(v1, name)
         setattr(v1, name, getattr(v2, name).weight.detach().clone().T.requires_grad_())
 
-# %% copy_weights wrong: replaces the forward of v1 and leaves its weights as they were
+# %% copy_weights wrong (misconception nothing-copied): replaces the forward of v1 and leaves its weights as they were
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     import copy
 
     v1.forward = copy.deepcopy(v2).forward
 
-# %% copy_weights wrong: loads the state dict without strict, and no name matches, so nothing is copied
+# %% copy_weights wrong (misconception nothing-copied): loads the state dict without strict, and no name matches, so nothing is copied
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.load_state_dict(v2.state_dict(), strict=False)
 
-# %% copy_weights wrong: transposes the weights of v2 itself before it copies them
+# %% copy_weights wrong (misconception v2-turned): transposes the weights of v2 itself before it copies them
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name in ("W_query", "W_key", "W_value"):
         layer = getattr(v2, name)
         layer.weight.data = layer.weight.data.T
         setattr(v1, name, nn.Parameter(layer.weight.detach().clone()))
 
-# %% copy_weights wrong: the values get the weights of the keys
+# %% copy_weights wrong (misconception key-copied-twice): the values get the weights of the keys
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_query = nn.Parameter(v2.W_query.weight.detach().T.clone())
     v1.W_key = nn.Parameter(v2.W_key.weight.detach().T.clone())
     v1.W_value = nn.Parameter(v2.W_key.weight.detach().T.clone())
 
-# %% copy_weights wrong: copy_ into a parameter without no_grad raises an error
+# %% copy_weights wrong (raised): copy_ into a parameter without no_grad raises an error
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name in ("W_query", "W_key", "W_value"):
         getattr(v1, name).copy_(getattr(v2, name).weight.T)
 
-# %% copy_weights wrong: adds the weights of v2 to those of v1
+# %% copy_weights wrong (difference): adds the weights of v2 to those of v1
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     with torch.no_grad():
         v1.W_query += v2.W_query.weight.T
         v1.W_key += v2.W_key.weight.T
         v1.W_value += v2.W_value.weight.T
 
-# %% copy_weights wrong: copies from v1 to v2
+# %% copy_weights wrong (misconception other-way-round): copies from v1 to v2
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     with torch.no_grad():
         v2.W_query.weight.copy_(v1.W_query.T)
         v2.W_key.weight.copy_(v1.W_key.T)
         v2.W_value.weight.copy_(v1.W_value.T)
 
-# %% copy_weights right: a state dict of transposed copies, loaded by name
+# %% copy_weights right (passed): a state dict of transposed copies, loaded by name
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     state = {name: getattr(v2, name).weight.detach().T.clone() for name in ("W_query", "W_key", "W_value")}
     v1.load_state_dict(state)
 
-# %% copy_weights right: new parameters made from transposed clones
+# %% copy_weights right (passed): new parameters made from transposed clones
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     for name, layer in v2.named_children():
         if isinstance(layer, nn.Linear):
             v1.register_parameter(name, nn.Parameter(layer.weight.detach().clone().t()))
 
-# %% copy_weights right: copy_ under no_grad through the transposed view of v1's own parameters
+# %% copy_weights right (passed): copy_ under no_grad through the transposed view of v1's own parameters
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     pairs = (v1.W_query, v2.W_query), (v1.W_key, v2.W_key), (v1.W_value, v2.W_value)
     with torch.no_grad():
         for mine, theirs in pairs:
             mine.T.copy_(theirs.weight)
 
-# %% compute_attn_weights wrong: hides after the softmax and divides by the new sum, so a row becomes nan when hidden tokens had all its weight
+# %% compute_attn_weights wrong (property finite_when_scaled): hides after the softmax and divides by the new sum, so a row becomes nan when hidden tokens had all its weight
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -483,7 +483,7 @@ def compute_attn_weights(
         weights = weights / weights.sum(dim=-1, keepdim=True)
     return weights
 
-# %% compute_attn_weights wrong: hides with the lowest finite number, so a row where everything is hidden gives its weight to hidden tokens
+# %% compute_attn_weights wrong (property hides_with_minus_infinity): hides with the lowest finite number, so a row where everything is hidden gives its weight to hidden tokens
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -495,7 +495,7 @@ def compute_attn_weights(
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return scores.softmax(dim=-1)
 
-# %% compute_attn_weights wrong: inverts the caller's mask in place
+# %% compute_attn_weights wrong (property leaves_its_inputs): inverts the caller's mask in place
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -508,7 +508,7 @@ def compute_attn_weights(
         scores = scores.masked_fill(hidden, -torch.inf)
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights wrong: 0 times -inf is nan, so the visible scores become nan
+# %% compute_attn_weights wrong (property finite): 0 times -inf is nan, so the visible scores become nan
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -520,7 +520,7 @@ def compute_attn_weights(
         scores = scores + (~mask) * float("-inf")
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights wrong: the scores are divided by the root only if there is no mask
+# %% compute_attn_weights wrong (difference milestone): the scores are divided by the root only if there is no mask
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -532,7 +532,7 @@ def compute_attn_weights(
         return torch.softmax(scores / W_Q.shape[1] ** 0.5, dim=-1)
     return torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
 
-# %% compute_attn_weights wrong: without a mask it hides the later tokens
+# %% compute_attn_weights wrong (misconception always-causal): without a mask it hides the later tokens
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -544,7 +544,7 @@ def compute_attn_weights(
     scores = (x @ W_Q) @ (x @ W_K).T / W_Q.shape[1] ** 0.5
     return torch.where(mask, scores, -torch.inf).softmax(dim=-1)
 
-# %% compute_attn_weights wrong: joins the two matrices to one and takes its last size, d_model, for the root
+# %% compute_attn_weights wrong (misconception root-of-d_model): joins the two matrices to one and takes its last size, d_model, for the root
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -557,7 +557,7 @@ def compute_attn_weights(
         scores[~mask] = float("-inf")
     return scores.softmax(dim=-1)
 
-# %% compute_attn_weights wrong: reads the mask with the axes swapped
+# %% compute_attn_weights wrong (misconception mask-transposed): reads the mask with the axes swapped
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -569,7 +569,7 @@ def compute_attn_weights(
         scores = scores.masked_fill(~mask.T, -torch.inf)
     return scores.softmax(dim=-1)
 
-# %% compute_attn_weights wrong: multiplies the scores by the mask, so hidden scores are 0 and keep some weight
+# %% compute_attn_weights wrong (misconception hidden-with-zero): multiplies the scores by the mask, so hidden scores are 0 and keep some weight
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -581,7 +581,7 @@ def compute_attn_weights(
     scores = (x @ W_Q) @ (x @ W_K).T * mask
     return torch.softmax(scores / W_Q.shape[1] ** 0.5, dim=-1)
 
-# %% compute_attn_weights wrong: asks whether the mask is true, which torch refuses for a table
+# %% compute_attn_weights wrong (raised): asks whether the mask is true, which torch refuses for a table
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -593,7 +593,7 @@ def compute_attn_weights(
         scores = scores.masked_fill(~mask, float("-inf"))
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights wrong: all tokens get the last row of the mask
+# %% compute_attn_weights wrong (difference milestone): all tokens get the last row of the mask
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -605,7 +605,7 @@ def compute_attn_weights(
         scores[:, ~mask[-1]] = float("-inf")
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights wrong: the scores of row and column are swapped
+# %% compute_attn_weights wrong (misconception query-and-key-swapped): the scores of row and column are swapped
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -617,7 +617,7 @@ def compute_attn_weights(
         scores = torch.where(mask, scores, -torch.inf)
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights right: adds the logarithm of the mask, 0 where True and -inf where False
+# %% compute_attn_weights right (passed): adds the logarithm of the mask, 0 where True and -inf where False
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -629,7 +629,7 @@ def compute_attn_weights(
         scores = scores + mask.to(scores.dtype).log()
     return scores.softmax(dim=-1)
 
-# %% compute_attn_weights right: a mask of True by default, and the division after the hiding
+# %% compute_attn_weights right (passed): a mask of True by default, and the division after the hiding
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -642,7 +642,7 @@ def compute_attn_weights(
     scores = scores.where(may_look, float("-inf"))
     return nn.functional.softmax(scores / W_Q.shape[-1] ** 0.5, dim=1)
 
-# %% SingleHeadAttention wrong: softmax along axis 1, which is the axis of the queries in a batch
+# %% SingleHeadAttention wrong (misconception second-axis): softmax along axis 1, which is the axis of the queries in a batch
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -659,7 +659,7 @@ class SingleHeadAttention(nn.Module):
         weights = torch.softmax(scores, dim=1)
         return (weights @ v, weights) if return_weights else weights @ v
 
-# %% SingleHeadAttention wrong: divides by the root of x.size(1), which is seq in a batch
+# %% SingleHeadAttention wrong (difference milestone): divides by the root of x.size(1), which is seq in a batch
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -677,7 +677,7 @@ class SingleHeadAttention(nn.Module):
         out = weights @ v
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention wrong: the output is masked, but the returned weights are those without the mask
+# %% SingleHeadAttention wrong (difference): the output is masked, but the returned weights are those without the mask
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -693,7 +693,7 @@ class SingleHeadAttention(nn.Module):
             return out, torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
         return out
 
-# %% SingleHeadAttention wrong: a single text comes back with an additional batch axis
+# %% SingleHeadAttention wrong (shape): a single text comes back with an additional batch axis
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -713,7 +713,7 @@ class SingleHeadAttention(nn.Module):
         out = torch.bmm(weights, v)
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention wrong: remembers a mask and uses it in later calls without a mask
+# %% SingleHeadAttention wrong (property state): remembers a mask and uses it in later calls without a mask
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -733,7 +733,7 @@ class SingleHeadAttention(nn.Module):
         weights = scores.softmax(dim=-1)
         return (weights @ v, weights) if return_weights else weights @ v
 
-# %% SingleHeadAttention wrong: divides x by the root before the query layer, so the bias of the queries is not divided
+# %% SingleHeadAttention wrong (difference milestone): divides x by the root before the query layer, so the bias of the queries is not divided
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -751,7 +751,7 @@ class SingleHeadAttention(nn.Module):
         out = weights @ self.v_layer(x)
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention wrong: the mask acts only if the weights are asked for
+# %% SingleHeadAttention wrong (difference milestone): the mask acts only if the weights are asked for
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -770,7 +770,7 @@ class SingleHeadAttention(nn.Module):
         weights = scores.softmax(dim=-1)
         return weights @ v, weights
 
-# %% SingleHeadAttention wrong: the last squeeze takes the batch axis of a batch with one text
+# %% SingleHeadAttention wrong (shape): the last squeeze takes the batch axis of a batch with one text
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -789,7 +789,7 @@ class SingleHeadAttention(nn.Module):
         out = torch.einsum("bqk,bkd->bqd", weights, v)
         return (out.squeeze(0), weights.squeeze(0)) if return_weights else out.squeeze(0)
 
-# %% SingleHeadAttention wrong: swaps axes 1 and 2, which a single text does not have
+# %% SingleHeadAttention wrong (raised): swaps axes 1 and 2, which a single text does not have
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -806,7 +806,7 @@ class SingleHeadAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)
         return (weights @ v, weights) if return_weights else weights @ v
 
-# %% SingleHeadAttention wrong: a fourth layer changes the mix before it is returned
+# %% SingleHeadAttention wrong (structure): a fourth layer changes the mix before it is returned
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -825,7 +825,7 @@ class SingleHeadAttention(nn.Module):
         out = self.out_layer(weights @ v)
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention wrong: dropout makes the output random while the layer is in training mode
+# %% SingleHeadAttention wrong (property training): dropout makes the output random while the layer is in training mode
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -842,7 +842,7 @@ class SingleHeadAttention(nn.Module):
         out = weights @ self.v_layer(x)
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention wrong: returns the weights before the output
+# %% SingleHeadAttention wrong (misconception weights-first): returns the weights before the output
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -862,7 +862,7 @@ class SingleHeadAttention(nn.Module):
             result.insert(0, weights)
         return tuple(result) if return_weights else result[0]
 
-# %% SingleHeadAttention wrong: the values come from the key layer
+# %% SingleHeadAttention wrong (misconception keys-as-values): the values come from the key layer
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -879,7 +879,7 @@ class SingleHeadAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)
         return (weights @ v, weights) if return_weights else weights @ v
 
-# %% SingleHeadAttention right: einsum with leading axes, and a table of 0 and -inf added to the scores
+# %% SingleHeadAttention right (passed): einsum with leading axes, and a table of 0 and -inf added to the scores
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -894,7 +894,7 @@ class SingleHeadAttention(nn.Module):
         out = torch.einsum("...qk,...kd->...qd", weights, self.v_layer(x))
         return (out, weights) if return_weights else out
 
-# %% SingleHeadAttention right: weights computed by a method of their own, and the root taken from the layer
+# %% SingleHeadAttention right (passed): weights computed by a method of their own, and the root taken from the layer
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()

@@ -1,4 +1,4 @@
-# %% MultiHeadAttentionWrapper wrong: the outputs are stacked on a last axis and flattened, so the heads' entries alternate
+# %% MultiHeadAttentionWrapper wrong (misconception interleaved): the outputs are stacked on a last axis and flattened, so the heads' entries alternate
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -12,7 +12,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.stack([head(x) for head in self.heads], dim=-1).flatten(start_dim=2)
 
 
-# %% MultiHeadAttentionWrapper wrong: each head gets only d_out // num_heads entries
+# %% MultiHeadAttentionWrapper wrong (misconception split-d_out): each head gets only d_out // num_heads entries
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -25,7 +25,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: each head reads the output of the head before it instead of x
+# %% MultiHeadAttentionWrapper wrong (raised): each head reads the output of the head before it instead of x
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -41,7 +41,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat(outputs, dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: qkv_bias is not passed on, so the heads never have a bias
+# %% MultiHeadAttentionWrapper wrong (misconception never-a-bias): qkv_bias is not passed on, so the heads never have a bias
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -53,7 +53,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.concat(tuple(map(lambda head: head(x), self.heads)), dim=2)
 
 
-# %% MultiHeadAttentionWrapper wrong: each new result is put in front, so the last head comes first
+# %% MultiHeadAttentionWrapper wrong (difference milestone): each new result is put in front, so the last head comes first
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -68,7 +68,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return result
 
 
-# %% MultiHeadAttentionWrapper wrong: the list of results lives on the module and is never emptied, so a second call is wider
+# %% MultiHeadAttentionWrapper wrong (property moves_with_its_module): the list of results lives on the module and is never emptied, so a second call is wider
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -83,7 +83,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat(self.results, dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: the heads are joined in numpy, so no gradient reaches their parameters
+# %% MultiHeadAttentionWrapper wrong (property lets_gradients_through): the heads are joined in numpy, so no gradient reaches their parameters
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -97,7 +97,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.from_numpy(np.concatenate([head(x).detach().numpy() for head in self.heads], axis=-1))
 
 
-# %% MultiHeadAttentionWrapper wrong: stacks the heads before the positions and reshapes without bringing them back
+# %% MultiHeadAttentionWrapper wrong (property causal): stacks the heads before the positions and reshapes without bringing them back
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -111,7 +111,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return together.reshape(batch, seq, -1)
 
 
-# %% MultiHeadAttentionWrapper right: dstack joins three-dimensional results along the last axis
+# %% MultiHeadAttentionWrapper right (passed): dstack joins three-dimensional results along the last axis
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -123,7 +123,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.dstack([head(x) for head in self.heads])
 
 
-# %% MultiHeadAttentionWrapper right: the heads get an axis between position and entry, which is then flattened
+# %% MultiHeadAttentionWrapper right (passed): the heads get an axis between position and entry, which is then flattened
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -134,42 +134,42 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.stack([head(x) for head in self.heads], dim=2).flatten(2)
 
 
-# %% split_heads wrong: the axis of the heads stays behind the positions
+# %% split_heads wrong (misconception not-transposed): the axis of the heads stays behind the positions
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     return x.unflatten(-1, (num_heads, -1))
 
 
-# %% split_heads wrong: cuts the width into d_head groups of num_heads entries, so each head gets every num_heads-th entry
+# %% split_heads wrong (misconception interleaved): cuts the width into d_head groups of num_heads entries, so each head gets every num_heads-th entry
 def split_heads(x, num_heads):
     return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
 
 
-# %% split_heads wrong: the slice of a head ends one entry early
+# %% split_heads wrong (shape): the slice of a head ends one entry early
 def split_heads(x, num_heads):
     d_head = x.shape[-1] // num_heads
     return torch.stack([x[:, :, h * d_head : (h + 1) * d_head - 1] for h in range(num_heads)], dim=1)
 
 
-# %% split_heads wrong: num_heads is passed to split as the size of a piece, which is right only if it equals d_head
+# %% split_heads wrong (misconception num_heads-and-d_head-swapped): num_heads is passed to split as the size of a piece, which is right only if it equals d_head
 def split_heads(x, num_heads):
     return torch.stack(x.split(num_heads, dim=-1), dim=1)
 
 
-# %% split_heads wrong: the permutation leaves the entries before the positions
+# %% split_heads wrong (misconception width-before-positions): the permutation leaves the entries before the positions
 def split_heads(x, num_heads):
     b, s, d = x.shape
     return x.reshape(b, s, num_heads, d // num_heads).permute(0, 2, 3, 1)
 
 
-# %% split_heads wrong: reshapes as if there were one text, so the texts of a batch are mixed
+# %% split_heads wrong (difference rearranged): reshapes as if there were one text, so the texts of a batch are mixed
 def split_heads(x, num_heads):
     seq, d_out = x.shape[1:]
     parts = x.reshape(seq, num_heads, -1).transpose(0, 1)
     return parts.reshape(x.shape[0], num_heads, seq, d_out // num_heads)
 
 
-# %% split_heads wrong: fills a new tensor through data, so no gradient flows back to x
+# %% split_heads wrong (property lets_gradients_through): fills a new tensor through data, so no gradient flows back to x
 def split_heads(x, num_heads):
     d_head = x.shape[-1] // num_heads
     out = x.new_empty(x.shape[0], num_heads, x.shape[1], d_head)
@@ -178,73 +178,73 @@ def split_heads(x, num_heads):
     return out
 
 
-# %% split_heads wrong: chunk cuts the positions instead of the entries
+# %% split_heads wrong (raised): chunk cuts the positions instead of the entries
 def split_heads(x, num_heads):
     return torch.stack(torch.chunk(x, num_heads, dim=1), dim=1)
 
 
-# %% split_heads wrong: the width of a head is the number of positions, which fits only by chance
+# %% split_heads wrong (shape): the width of a head is the number of positions, which fits only by chance
 def split_heads(x, num_heads):
     batch, d_head, d_out = x.shape
     return x.reshape(batch, -1, num_heads, d_head).transpose(1, 2)
 
 
-# %% split_heads right: unfold cuts windows of d_head entries that do not overlap
+# %% split_heads right (passed): unfold cuts windows of d_head entries that do not overlap
 def split_heads(x, num_heads):
     d_head = x.shape[-1] // num_heads
     return x.unfold(-1, d_head, d_head).movedim(2, 1)
 
 
-# %% split_heads right: turns the text over first and cuts the axis of entries from behind the batch
+# %% split_heads right (passed): turns the text over first and cuts the axis of entries from behind the batch
 def split_heads(x, num_heads):
     batch, seq, d_out = x.shape
     return x.mT.reshape(batch, num_heads, d_out // num_heads, seq).mT
 
 
-# %% split_heads right: tensor_split into equal pieces that are stacked before the positions
+# %% split_heads right (passed): tensor_split into equal pieces that are stacked before the positions
 def split_heads(x, num_heads):
     return torch.stack(x.tensor_split(num_heads, dim=2), dim=1)
 
 
-# %% merge_heads wrong: the entries come before the heads when the last axes are flattened
+# %% merge_heads wrong (misconception interleaved): the entries come before the heads when the last axes are flattened
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-# %% merge_heads wrong: puts the texts of the batch side by side instead of the heads
+# %% merge_heads wrong (misconception texts-side-by-side): puts the texts of the batch side by side instead of the heads
 def merge_heads(x):
     return torch.cat(x.unbind(0), dim=-1)
 
 
-# %% merge_heads wrong: joins the heads along the positions
+# %% merge_heads wrong (misconception strung-along-the-positions): joins the heads along the positions
 def merge_heads(x):
     return torch.cat([x[:, h] for h in range(x.shape[1])], dim=1)
 
 
-# %% merge_heads wrong: adds the heads up instead of putting them side by side
+# %% merge_heads wrong (misconception added): adds the heads up instead of putting them side by side
 def merge_heads(x):
     return torch.einsum("bhsd->bsd", x)
 
 
-# %% merge_heads wrong: the loop over heads takes its length from the axis of positions
+# %% merge_heads wrong (raised): the loop over heads takes its length from the axis of positions
 def merge_heads(x):
     return torch.cat([x[:, h] for h in range(x.shape[2])], dim=-1)
 
 
-# %% merge_heads wrong: written for two heads only
+# %% merge_heads wrong (raised): written for two heads only
 def merge_heads(x):
     first, second = x[:, 0], x[:, 1]
     return torch.cat((first, second), dim=-1)
 
 
-# %% merge_heads wrong: merges the heads of the first text and repeats them for the whole batch
+# %% merge_heads wrong (difference constant): merges the heads of the first text and repeats them for the whole batch
 def merge_heads(x):
     text = torch.hstack(list(x[0]))
     return text.expand(x.shape[0], *text.shape)
 
 
-# %% merge_heads wrong: copies into a new tensor without recording the gradient
+# %% merge_heads wrong (property lets_gradients_through): copies into a new tensor without recording the gradient
 def merge_heads(x):
     batch, heads, seq, d_head = x.shape
     out = torch.zeros(batch, seq, heads * d_head, dtype=x.dtype, device=x.device)
@@ -254,30 +254,30 @@ def merge_heads(x):
     return out
 
 
-# %% merge_heads wrong: reshapes to the merged width first and brings the positions forward only afterwards, so rows are cut up
+# %% merge_heads wrong (difference rearranged): reshapes to the merged width first and brings the positions forward only afterwards, so rows are cut up
 def merge_heads(x):
     b, h, s, d = x.shape
     return x.reshape(b, h * d, s).transpose(1, 2)
 
 
-# %% merge_heads right: all heads of one position at a time, flattened and stacked
+# %% merge_heads right (passed): all heads of one position at a time, flattened and stacked
 def merge_heads(x):
     return torch.stack([x[:, :, place].flatten(1) for place in range(x.shape[2])], dim=1)
 
 
-# %% merge_heads right: unbinds the heads and concatenates their entries
+# %% merge_heads right (passed): unbinds the heads and concatenates their entries
 def merge_heads(x):
     return torch.cat(x.unbind(dim=1), dim=-1)
 
 
-# %% merge_heads right: gathers each entry by the head and the column that it comes from
+# %% merge_heads right (passed): gathers each entry by the head and the column that it comes from
 def merge_heads(x):
     entry = torch.arange(x.shape[1] * x.shape[3], device=x.device)
     head, column = entry // x.shape[3], entry % x.shape[3]
     return x.permute(0, 2, 1, 3)[:, :, head, column]
 
 
-# %% MultiHeadAttention wrong: scales by the root of d_in / num_heads, which is right only if d_in equals d_out
+# %% MultiHeadAttention wrong (difference milestone): scales by the root of d_in / num_heads, which is right only if d_in equals d_out
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -302,7 +302,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ v))
 
 
-# %% MultiHeadAttention wrong: out_proj is created before the other layers, so a seed gives other values
+# %% MultiHeadAttention wrong (misconception out_proj-first): out_proj is created before the other layers, so a seed gives other values
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -326,7 +326,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% MultiHeadAttention wrong: tests whether d_in, not d_out, can be divided among the heads
+# %% MultiHeadAttention wrong (raised): tests whether d_in, not d_out, can be divided among the heads
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -350,7 +350,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ v))
 
 
-# %% MultiHeadAttention wrong: the number of heads is tested in forward, so a bad layer can be created
+# %% MultiHeadAttention wrong (property refuses_when_made): the number of heads is tested in forward, so a bad layer can be created
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -375,7 +375,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(mixed.transpose(1, 2).flatten(2))
 
 
-# %% MultiHeadAttention wrong: the softmax runs across the heads
+# %% MultiHeadAttention wrong (misconception over-the-heads): the softmax runs across the heads
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -400,7 +400,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ v))
 
 
-# %% MultiHeadAttention wrong: splits into d_head heads of num_heads entries, which is right only if the two are equal
+# %% MultiHeadAttention wrong (difference places): splits into d_head heads of num_heads entries, which is right only if the two are equal
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -422,7 +422,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ v))
 
 
-# %% MultiHeadAttention wrong: split and merge agree with each other, but neighbouring entries go to different heads
+# %% MultiHeadAttention wrong (misconception heads-interleaved): split and merge agree with each other, but neighbouring entries go to different heads
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -445,7 +445,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(torch.einsum("bhqk,bkdh->bqdh", weights, v).reshape(b, n, -1))
 
 
-# %% MultiHeadAttention wrong: dropout acts on the output of out_proj too, as in GPT-2
+# %% MultiHeadAttention wrong (property drops_weights): dropout acts on the output of out_proj too, as in GPT-2
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -470,7 +470,7 @@ class MultiHeadAttention(nn.Module):
         return self.resid_dropout(self.out_proj(merge_heads(weights @ v)))
 
 
-# %% MultiHeadAttention wrong: Dropout2d drops the whole tables of single heads instead of single weights
+# %% MultiHeadAttention wrong (property drops_weights): Dropout2d drops the whole tables of single heads instead of single weights
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -491,7 +491,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(scores.softmax(-1)) @ v))
 
 
-# %% MultiHeadAttention wrong: scores are clamped to ten thousand, so large inputs make unequal scores equal
+# %% MultiHeadAttention wrong (property finite_when_scaled): scores are clamped to ten thousand, so large inputs make unequal scores equal
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -515,7 +515,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ v))
 
 
-# %% MultiHeadAttention right: one head at a time by slices, the merge is a concatenation
+# %% MultiHeadAttention right (passed): one head at a time by slices, the merge is a concatenation
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -538,7 +538,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(torch.cat(mixed, dim=-1))
 
 
-# %% MultiHeadAttention right: einsum with the heads behind the positions, no transpose at all
+# %% MultiHeadAttention right (passed): einsum with the heads behind the positions, no transpose at all
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -561,7 +561,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2))
 
 
-# %% MultiHeadAttention right: the heads become part of the batch for two batched products
+# %% MultiHeadAttention right (passed): the heads become part of the batch for two batched products
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         if not num_heads or d_out % num_heads:
@@ -584,7 +584,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(mixed.unflatten(0, (batch, self.num_heads))))
 
 
-# %% all_head_patterns wrong: the query bias is forgotten
+# %% all_head_patterns wrong (misconception no-biases): the query bias is forgotten
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -596,7 +596,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: keys ask and queries answer, so the table of scores is transposed
+# %% all_head_patterns wrong (misconception query-and-key-swapped): keys ask and queries answer, so the table of scores is transposed
 def all_head_patterns(prompt, n_heads):
     tokens, x = gpt2.get_pre_attn(prompt)
     result = []
@@ -607,7 +607,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(result)
 
 
-# %% all_head_patterns wrong: counts the heads from 1, so head 0 is missing
+# %% all_head_patterns wrong (misconception one-head-late): counts the heads from 1, so head 0 is missing
 def all_head_patterns(prompt, n_heads):
     x = gpt2.get_pre_attn(prompt)[1]
 
@@ -618,7 +618,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack([pattern(head) for head in range(1, n_heads + 1)])
 
 
-# %% all_head_patterns wrong: divides by the root of d_head before causal_attn_weights does it again
+# %% all_head_patterns wrong (raised): divides by the root of d_head before causal_attn_weights does it again
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     out = []
@@ -631,7 +631,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(out)
 
 
-# %% all_head_patterns wrong: the tables are joined one below the other instead of stacked
+# %% all_head_patterns wrong (raised): the tables are joined one below the other instead of stacked
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     tables = []
@@ -641,7 +641,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.cat(tables)
 
 
-# %% all_head_patterns wrong: n_heads is used to cut the queries and keys, so fewer heads become wider heads
+# %% all_head_patterns wrong (raised): n_heads is used to cut the queries and keys, so fewer heads become wider heads
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     attn = gpt2.load_gpt2()[0].transformer.h[0].attn
@@ -653,7 +653,7 @@ def all_head_patterns(prompt, n_heads):
     return causal_attn_weights(q @ k.mT, q.shape[-1])
 
 
-# %% all_head_patterns wrong: multiplies the product out and forgets the two terms with one bias each
+# %% all_head_patterns wrong (misconception no-biases): multiplies the product out and forgets the two terms with one bias each
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     patterns = []
@@ -664,7 +664,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: returns the patterns of all the model's heads, whatever n_heads is
+# %% all_head_patterns wrong (raised): returns the patterns of all the model's heads, whatever n_heads is
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     n_heads = source.n_heads
@@ -675,7 +675,7 @@ def all_head_patterns(prompt, n_heads):
     return causal_attn_weights(q @ k.mT, source.d_head)
 
 
-# %% all_head_patterns wrong: takes the attentions of the second layer, as if layers were counted from 1
+# %% all_head_patterns wrong (difference): takes the attentions of the second layer, as if layers were counted from 1
 def all_head_patterns(prompt, n_heads):
     model, tokenizer = gpt2.load_gpt2()
     ids = torch.tensor([tokenizer.encode(prompt)])
@@ -684,7 +684,7 @@ def all_head_patterns(prompt, n_heads):
     return attentions[1][0, :n_heads]
 
 
-# %% all_head_patterns wrong: the table has a row for each word, but the model has one for each token
+# %% all_head_patterns wrong (shape): the table has a row for each word, but the model has one for each token
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     seq = len(prompt.split())
@@ -696,7 +696,7 @@ def all_head_patterns(prompt, n_heads):
     return patterns
 
 
-# %% all_head_patterns right: adds a column of ones to x so that weights and biases are one matrix
+# %% all_head_patterns right (passed): adds a column of ones to x so that weights and biases are one matrix
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     x1 = torch.cat((x, torch.ones_like(x[:, :1])), dim=1)
@@ -709,7 +709,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack([pattern(*gpt2.get_split_l0_heads(head, bias=True)) for head in range(n_heads)])
 
 
-# %% all_head_patterns right: all heads in one einsum, with the matrices stacked first
+# %% all_head_patterns right (passed): all heads in one einsum, with the matrices stacked first
 def all_head_patterns(prompt, n_heads):
     x = gpt2.get_pre_attn(prompt)[1]
     loaded = (gpt2.get_split_l0_heads(h, bias=True) for h in range(n_heads))
@@ -719,7 +719,7 @@ def all_head_patterns(prompt, n_heads):
     return causal_attn_weights(torch.einsum("hqd,hkd->hqk", queries, keys), W_Q.shape[2])
 
 
-# %% all_head_patterns right: multiplies the product out and keeps all four terms
+# %% all_head_patterns right (passed): multiplies the product out and keeps all four terms
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     patterns = []
@@ -731,7 +731,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(patterns)
 
 
-# %% head_kind wrong: the diagonal of the previous positions is cut as if it had all rows, so it begins at row 3
+# %% head_kind wrong (misconception row-2-lost-for-previous): the diagonal of the previous positions is cut as if it had all rows, so it begins at row 3
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     means = {
@@ -744,7 +744,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return kind if means[kind] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: takes one over the mean number of visible positions as the uniform mean
+# %% head_kind wrong (misconception uniform-of-the-mean-row): takes one over the mean number of visible positions as the uniform mean
 def head_kind(pattern):
     rows = torch.arange(2, pattern.shape[0])
     means = [pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()]
@@ -753,7 +753,7 @@ def head_kind(pattern):
     return ["previous", "current", "first"][best] if means[best] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: uses the uniform mean of a text of four tokens for every text
+# %% head_kind wrong (property means): uses the uniform mean of a text of four tokens for every text
 def head_kind(pattern):
     n = len(pattern)
     previous = sum(pattern[i, i - 1].item() for i in range(2, n)) / (n - 2)
@@ -763,7 +763,7 @@ def head_kind(pattern):
     return name if mean >= 1.4 * 7 / 24 else "other"
 
 
-# %% head_kind wrong: returns the first kind over the threshold, not the largest
+# %% head_kind wrong (misconception first-over-the-bar): returns the first kind over the threshold, not the largest
 def head_kind(pattern):
     rows = torch.arange(2, len(pattern))
     threshold = 1.4 * (1 / (rows + 1)).mean()
@@ -776,7 +776,7 @@ def head_kind(pattern):
     return "other"
 
 
-# %% head_kind wrong: looks at the diagonal above the main one, where the next token is
+# %% head_kind wrong (misconception next-for-previous): looks at the diagonal above the main one, where the next token is
 def head_kind(pattern):
     seq = pattern.shape[0]
     looks = torch.stack([
@@ -790,7 +790,7 @@ def head_kind(pattern):
     return ("previous", "current", "first")[looks.argmax()]
 
 
-# %% head_kind wrong: reads the first row instead of the first column
+# %% head_kind wrong (misconception row-for-column): reads the first row instead of the first column
 def head_kind(pattern):
     rows = range(2, len(pattern))
     mean = lambda values: sum(values) / len(values)
@@ -803,7 +803,7 @@ def head_kind(pattern):
     return best if means[best] >= 1.4 * mean([1 / (i + 1) for i in rows]) else "other"
 
 
-# %% head_kind wrong: compares the largest mean with the second largest instead of a uniform head
+# %% head_kind wrong (misconception against-the-second): compares the largest mean with the second largest instead of a uniform head
 def head_kind(pattern):
     rows = torch.arange(2, len(pattern))
     looks = torch.stack((pattern[rows, rows - 1], pattern[rows, rows], pattern[rows, 0])).mean(dim=1)
@@ -811,7 +811,7 @@ def head_kind(pattern):
     return ("previous", "current", "first")[kind] if largest >= 1.4 * second else "other"
 
 
-# %% head_kind wrong: averages the ratios to a uniform head row by row instead of taking the ratio of the means
+# %% head_kind wrong (misconception mean-of-ratios): averages the ratios to a uniform head row by row instead of taking the ratio of the means
 def head_kind(pattern):
     rows = torch.arange(2, len(pattern))
     ratios = pattern * torch.arange(1, len(pattern) + 1)[:, None]
@@ -820,7 +820,7 @@ def head_kind(pattern):
     return ("previous", "current", "first")[best] if looks[best] >= 1.4 else "other"
 
 
-# %% head_kind wrong: the last row is left out
+# %% head_kind wrong (property means): the last row is left out
 def head_kind(pattern):
     n = len(pattern)
     totals, uniform = {"previous": 0.0, "current": 0.0, "first": 0.0}, 0.0
@@ -833,7 +833,7 @@ def head_kind(pattern):
     return name if totals[name] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: each row votes for its largest weight, so means do not decide
+# %% head_kind wrong (property means): each row votes for its largest weight, so means do not decide
 def head_kind(pattern):
     votes = Counter()
     for i in range(2, len(pattern)):
@@ -842,7 +842,7 @@ def head_kind(pattern):
     return votes.most_common(1)[0][0]
 
 
-# %% head_kind right: fancy indexing gives all three columns at once
+# %% head_kind right (passed): fancy indexing gives all three columns at once
 def head_kind(pattern):
     rows = torch.arange(2, len(pattern), device=pattern.device)
     targets = torch.stack((rows - 1, rows, torch.zeros_like(rows)), dim=1)
@@ -851,7 +851,7 @@ def head_kind(pattern):
     return ("previous", "current", "first")[best] if looks[best] >= 1.4 * (1 / (rows + 1)).mean() else "other"
 
 
-# %% head_kind right: sums in plain Python, a uniform head is summed along with them
+# %% head_kind right (passed): sums in plain Python, a uniform head is summed along with them
 def head_kind(pattern):
     table = pattern.tolist()
     sums, uniform = defaultdict(float), 0.0

@@ -1,53 +1,53 @@
-# %% normalised wrong: divides by the variance instead of its square root
+# %% normalised wrong (misconception divided-by-variance): divides by the variance instead of its square root
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 variance, mean = torch.var_mean(x, correction=0)
 normalised = (x - mean) / variance
 
-# %% normalised wrong: var_mean is called with its default, which divides by n - 1
+# %% normalised wrong (misconception unbiased): var_mean is called with its default, which divides by n - 1
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 variance, mean = torch.var_mean(x)
 normalised = (x - mean) * variance.rsqrt()
 
-# %% normalised wrong: parentheses are missing, so only the mean is divided
+# %% normalised wrong (misconception mean-alone-divided): parentheses are missing, so only the mean is divided
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = x - x.mean() / x.var(correction=0).sqrt()
 
-# %% normalised wrong: divides first and then subtracts the mean of the undivided numbers
+# %% normalised wrong (property zero_and_one): divides first and then subtracts the mean of the undivided numbers
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 scaled = x / x.std(correction=0)
 normalised = scaled - x.mean()
 
-# %% normalised wrong: nn.functional.normalize makes the length one, not the variance
+# %% normalised wrong (misconception unit-length): nn.functional.normalize makes the length one, not the variance
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = nn.functional.normalize(x - x.mean(), dim=0)
 
-# %% normalised wrong: divides by the mean distance from the mean instead of the standard deviation
+# %% normalised wrong (misconception mean-distance): divides by the mean distance from the mean instead of the standard deviation
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 centred = x - x.mean()
 normalised = centred / centred.abs().mean()
 
-# %% normalised wrong: divides by the root of the mean square of x, taken before the mean was subtracted
+# %% normalised wrong (property zero_and_one): divides by the root of the mean square of x, taken before the mean was subtracted
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = (x - x.mean()) / x.square().mean().sqrt()
 
-# %% normalised wrong: subtracts each number from the mean, so all signs are turned round
+# %% normalised wrong (misconception wrong-way-round): subtracts each number from the mean, so all signs are turned round
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = (x.mean() - x) / x.var(correction=0).sqrt()
 
-# %% normalised wrong: the result is a table with one row, not a vector of four numbers
+# %% normalised wrong (shape): the result is a table with one row, not a vector of four numbers
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 row = x.unsqueeze(0)
 normalised = (row - row.mean(dim=-1, keepdim=True)) / row.std(dim=-1, correction=0, keepdim=True)
 
-# %% normalised wrong: right numbers in a Python list, which has no mean and no var
+# %% normalised wrong (structure): right numbers in a Python list, which has no mean and no var
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = [(number - 5) / 5**0.5 for number in x.tolist()]
 
-# %% normalised right: torch's layer_norm with an eps of 0
+# %% normalised right (passed): torch's layer_norm with an eps of 0
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 normalised = nn.functional.layer_norm(x, x.shape, eps=0.0)
 
-# %% normalised right: Python's statistics on the list of numbers, back into a tensor
+# %% normalised right (passed): Python's statistics on the list of numbers, back into a tensor
 import statistics
 
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
@@ -55,13 +55,13 @@ numbers = x.tolist()
 middle, spread = statistics.fmean(numbers), statistics.pstdev(numbers)
 normalised = torch.tensor([(number - middle) / spread for number in numbers])
 
-# %% normalised right: a centring matrix, then the length is made the root of n
+# %% normalised right (passed): a centring matrix, then the length is made the root of n
 x = torch.tensor([2.0, 4.0, 6.0, 8.0])
 n = x.numel()
 centred = (torch.eye(n) - torch.full((n, n), 1 / n)) @ x
 normalised = centred * n**0.5 / centred.norm()
 
-# %% LayerNorm wrong: mean and variance are taken over the tokens as well as the entries
+# %% LayerNorm wrong (property mean_and_variance): mean and variance are taken over the tokens as well as the entries
 class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-6):
         super().__init__()
@@ -75,7 +75,7 @@ class LayerNorm(nn.Module):
         return (residual - mean) / (variance + self.eps).sqrt() * self.w + self.b
 
 
-# %% LayerNorm wrong: normalises along axis 1, which is the last axis only if there are two
+# %% LayerNorm wrong (misconception along-axis-1): normalises along axis 1, which is the last axis only if there are two
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -89,7 +89,7 @@ class LayerNorm(nn.Module):
         return self.w * centred / torch.sqrt(variance + self.eps) + self.b
 
 
-# %% LayerNorm wrong: adds b before it multiplies by w
+# %% LayerNorm wrong (misconception bias-before-weight): adds b before it multiplies by w
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -103,7 +103,7 @@ class LayerNorm(nn.Module):
         return (x_hat + self.b) * self.w
 
 
-# %% LayerNorm wrong: wraps torch's module, so the parameters are not called w and b
+# %% LayerNorm wrong (structure): wraps torch's module, so the parameters are not called w and b
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -114,7 +114,7 @@ class LayerNorm(nn.Module):
         return self.norm(residual)
 
 
-# %% LayerNorm wrong: w and b hold a single number each
+# %% LayerNorm wrong (structure): w and b hold a single number each
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -128,7 +128,7 @@ class LayerNorm(nn.Module):
         return x * self.w + self.b
 
 
-# %% LayerNorm wrong: eps is stored but not passed to torch's function, which uses its own default
+# %% LayerNorm wrong (misconception eps-of-torch): eps is stored but not passed to torch's function, which uses its own default
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -140,7 +140,7 @@ class LayerNorm(nn.Module):
         return nn.functional.layer_norm(residual, residual.shape[-1:], self.w, self.b)
 
 
-# %% LayerNorm wrong: eps is a lower limit of the variance instead of being added to it
+# %% LayerNorm wrong (misconception eps-as-a-floor): eps is a lower limit of the variance instead of being added to it
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -154,7 +154,7 @@ class LayerNorm(nn.Module):
         return (residual - mean) / variance.clamp(min=self.eps).sqrt() * self.w + self.b
 
 
-# %% LayerNorm wrong: subtracts the mean in place in a view, which overwrites the input
+# %% LayerNorm wrong (property leaves_its_inputs): subtracts the mean in place in a view, which overwrites the input
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -169,7 +169,7 @@ class LayerNorm(nn.Module):
         return (flat * self.w + self.b).view(residual.shape)
 
 
-# %% LayerNorm wrong: the input is rounded to float16, which is too coarse far from zero
+# %% LayerNorm wrong (property far_from_zero): the input is rounded to float16, which is too coarse far from zero
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -183,7 +183,7 @@ class LayerNorm(nn.Module):
         return torch.addcmul(self.b, (x - mean) / (variance + self.eps).sqrt(), self.w)
 
 
-# %% LayerNorm wrong: w and b are used through detach, so they get no gradient and never learn
+# %% LayerNorm wrong (property lets_gradients_through): w and b are used through detach, so they get no gradient and never learn
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -198,7 +198,7 @@ class LayerNorm(nn.Module):
         return centred / (spread**2 + self.eps) ** 0.5 * scale + shift
 
 
-# %% LayerNorm wrong: squares eps under the root, as if it were added to the deviation
+# %% LayerNorm wrong (difference milestone): squares eps under the root, as if it were added to the deviation
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -213,7 +213,7 @@ class LayerNorm(nn.Module):
         return centred / torch.hypot(deviation, torch.full_like(deviation, self.eps)) * self.w + self.b
 
 
-# %% LayerNorm right: squares summed by einsum, then rsqrt and addcmul
+# %% LayerNorm right (passed): squares summed by einsum, then rsqrt and addcmul
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -227,7 +227,7 @@ class LayerNorm(nn.Module):
         return torch.addcmul(self.b, centred * torch.rsqrt(power + self.eps)[..., None], self.w)
 
 
-# %% LayerNorm right: brings the entries to the front, so that no keepdim is needed
+# %% LayerNorm right (passed): brings the entries to the front, so that no keepdim is needed
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()
@@ -241,7 +241,7 @@ class LayerNorm(nn.Module):
         return self.w * x_hat + self.b
 
 
-# %% LayerNorm right: flattens the other axes and normalises row by row with a helper
+# %% LayerNorm right (passed): flattens the other axes and normalises row by row with a helper
 class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-6):
         super().__init__()
@@ -258,7 +258,7 @@ class LayerNorm(nn.Module):
         return torch.stack([self._one(row) for row in rows]).reshape(residual.shape)
 
 
-# %% SelfAttentionLayer wrong: the norm is applied to the sum of stream and attention, and the stream is added once more
+# %% SelfAttentionLayer wrong (misconception sum-normed-and-added): the norm is applied to the sum of stream and attention, and the stream is added once more
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim: int):
         super().__init__()
@@ -271,7 +271,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(src + self.self_attn(src, mask))
 
 
-# %% SelfAttentionLayer wrong: adds the attention's result to its own norm instead of adding src
+# %% SelfAttentionLayer wrong (difference milestone): adds the attention's result to its own norm instead of adding src
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -283,7 +283,7 @@ class SelfAttentionLayer(nn.Module):
         return out + self.norm1(out)
 
 
-# %% SelfAttentionLayer wrong: unpacks the output as if weights came with it, which takes a batch of two apart
+# %% SelfAttentionLayer wrong (raised): unpacks the output as if weights came with it, which takes a batch of two apart
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -295,7 +295,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(attended)
 
 
-# %% SelfAttentionLayer wrong: uses torch's LayerNorm, whose eps is ten times as large and whose parameters have other names
+# %% SelfAttentionLayer wrong (misconception torchs-norm): uses torch's LayerNorm, whose eps is ten times as large and whose parameters have other names
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -306,7 +306,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(self.self_attn(src, mask))
 
 
-# %% SelfAttentionLayer wrong: turns the mask round because torch's own layers hide where a mask is True
+# %% SelfAttentionLayer wrong (misconception sees-what-is-hidden): turns the mask round because torch's own layers hide where a mask is True
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -319,7 +319,7 @@ class SelfAttentionLayer(nn.Module):
         return torch.add(src, self.norm1(self.self_attn(src, mask)))
 
 
-# %% SelfAttentionLayer wrong: attends twice and adds both, with and without the norm
+# %% SelfAttentionLayer wrong (difference milestone): attends twice and adds both, with and without the norm
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -331,7 +331,7 @@ class SelfAttentionLayer(nn.Module):
         return stream + self.norm1(self.self_attn(src, mask))
 
 
-# %% SelfAttentionLayer wrong: out is another name for src, so the sum overwrites the caller's stream
+# %% SelfAttentionLayer wrong (property leaves_its_inputs): out is another name for src, so the sum overwrites the caller's stream
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -345,7 +345,7 @@ class SelfAttentionLayer(nn.Module):
         return out
 
 
-# %% SelfAttentionLayer wrong: without a mask it hides the future by itself
+# %% SelfAttentionLayer wrong (misconception causal-without-a-mask): without a mask it hides the future by itself
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -359,7 +359,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(self.self_attn(src, mask))
 
 
-# %% SelfAttentionLayer wrong: norm1 exists, but each call normalises with a new LayerNorm that has learned nothing
+# %% SelfAttentionLayer wrong (misconception another-norm): norm1 exists, but each call normalises with a new LayerNorm that has learned nothing
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -372,7 +372,7 @@ class SelfAttentionLayer(nn.Module):
         return src + norm(self.self_attn(src, mask))
 
 
-# %% SelfAttentionLayer wrong: the mask is used in training only
+# %% SelfAttentionLayer wrong (misconception mask-forgotten): the mask is used in training only
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -384,7 +384,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(self.self_attn(src, visible))
 
 
-# %% SelfAttentionLayer wrong: a single text comes back with an extra batch axis
+# %% SelfAttentionLayer wrong (shape): a single text comes back with an extra batch axis
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -398,7 +398,7 @@ class SelfAttentionLayer(nn.Module):
         return src + self.norm1(attended)
 
 
-# %% SelfAttentionLayer wrong: the stream is detached, so no gradient goes straight through the sum to earlier layers
+# %% SelfAttentionLayer wrong (property gradients): the stream is detached, so no gradient goes straight through the sum to earlier layers
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -411,7 +411,7 @@ class SelfAttentionLayer(nn.Module):
         return stream
 
 
-# %% SelfAttentionLayer right: a chain of two functions, then add
+# %% SelfAttentionLayer right (passed): a chain of two functions, then add
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -426,7 +426,7 @@ class SelfAttentionLayer(nn.Module):
         return reduce(lambda value, step: step(value), steps, src).add(src)
 
 
-# %% SelfAttentionLayer right: texts are flattened to one batch axis and brought back afterwards
+# %% SelfAttentionLayer right (passed): texts are flattened to one batch axis and brought back afterwards
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()
@@ -439,7 +439,7 @@ class SelfAttentionLayer(nn.Module):
         return torch.stack((src, added.reshape(src.shape))).sum(dim=0)
 
 
-# %% SelfAttentionLayer right: asks for the weights too and drops them
+# %% SelfAttentionLayer right (passed): asks for the weights too and drops them
 class SelfAttentionLayer(nn.Module):
     def __init__(self, embed_dim):
         super().__init__()

@@ -1,22 +1,22 @@
-# %% positional_encoding wrong: the exponents run from 0 to 1 inclusive, so the last hand is base times slower than the first
+# %% positional_encoding wrong (misconception exponents-up-to-one): the exponents run from 0 to 1 inclusive, so the last hand is base times slower than the first
 def positional_encoding(position, d_model, base=100.0):
     exponents = torch.linspace(0, 1, d_model // 2)
     angles = torch.outer(position, base**-exponents)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
-# %% positional_encoding wrong: stacks sines and cosines along axis 1, so all sines come first and all cosines after them
+# %% positional_encoding wrong (misconception halves): stacks sines and cosines along axis 1, so all sines come first and all cosines after them
 def positional_encoding(position, d_model, base=100.0):
     i = torch.arange(d_model // 2)
     angles = position[:, None] / base ** (2 * i / d_model)
     return torch.stack([torch.sin(angles), torch.cos(angles)], dim=1).reshape(len(position), d_model)
 
-# %% positional_encoding wrong: the real part of a complex number is the cosine, so cosines land in the even entries
+# %% positional_encoding wrong (misconception sine-and-cosine-swapped): the real part of a complex number is the cosine, so cosines land in the even entries
 def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: float = 100.0):
     speed = torch.pow(base, -torch.arange(0, d_model, 2) / d_model)
     angle = position.unsqueeze(-1) * speed
     return torch.view_as_real(torch.polar(torch.ones_like(angle), angle)).flatten(start_dim=-2)
 
-# %% positional_encoding wrong: multiplies by base to the power of 2i / d_model, so the later hands are faster
+# %% positional_encoding wrong (property angles): multiplies by base to the power of 2i / d_model, so the later hands are faster
 def positional_encoding(position, d_model, base=100.0):
     out = torch.zeros(len(position), d_model)
     for i in range(d_model // 2):
@@ -25,7 +25,7 @@ def positional_encoding(position, d_model, base=100.0):
         out[:, 2 * i + 1] = torch.cos(position * speed)
     return out
 
-# %% positional_encoding wrong: reduces the position to one circle before it slows the later hands down, right below 2 pi
+# %% positional_encoding wrong (property angles): reduces the position to one circle before it slows the later hands down, right below 2 pi
 def positional_encoding(position, d_model, base=100.0):
     circle = 2 * torch.pi
     turned = torch.remainder(position, circle)
@@ -35,7 +35,7 @@ def positional_encoding(position, d_model, base=100.0):
     out[:, 0::2], out[:, 1::2] = angles.sin(), angles.cos()
     return out
 
-# %% positional_encoding wrong: looks rows up in a table of whole positions, so fractions are cut off
+# %% positional_encoding wrong (misconception cut-to-whole): looks rows up in a table of whole positions, so fractions are cut off
 def positional_encoding(position, d_model, base=100.0):
     low, high = int(position.min().floor()), int(position.max().floor())
     whole = torch.arange(low, high + 1).float()
@@ -45,13 +45,13 @@ def positional_encoding(position, d_model, base=100.0):
     table[:, 1::2] = angles.cos()
     return table[position.floor().long() - low]
 
-# %% positional_encoding wrong: counts up by one from the first position, so gaps and other orders are lost
+# %% positional_encoding wrong (property angles): counts up by one from the first position, so gaps and other orders are lost
 def positional_encoding(position, d_model, base=100.0):
     steps = position[:1] + torch.arange(position.numel(), dtype=position.dtype)
     angle = steps.view(-1, 1) / torch.pow(torch.tensor(base), torch.arange(0, d_model, 2) / d_model)
     return torch.cat((angle.sin().unsqueeze(2), angle.cos().unsqueeze(2)), dim=2).view(-1, d_model)
 
-# %% positional_encoding wrong: turns the base into a whole number, so a base such as 2.5 becomes 2
+# %% positional_encoding wrong (passed): turns the base into a whole number, so a base such as 2.5 becomes 2
 def positional_encoding(position, d_model, base=100.0):
     base = int(base)
     columns = []
@@ -60,20 +60,20 @@ def positional_encoding(position, d_model, base=100.0):
         columns.append(angle.cos() if i % 2 else angle.sin())
     return torch.stack(columns, dim=-1)
 
-# %% positional_encoding wrong: takes the absolute value, so positions below 0 get the sines of their mirror image
+# %% positional_encoding wrong (property angles): takes the absolute value, so positions below 0 get the sines of their mirror image
 def positional_encoding(position, d_model, base=100.0):
     log_distance = position.abs()
     angles = log_distance[:, None] * torch.exp(-torch.log(torch.tensor(base)) * torch.arange(0, d_model, 2) / d_model)
     return torch.stack((torch.sin(angles), torch.cos(angles)), -1).reshape(*position.shape, d_model)
 
-# %% positional_encoding right: polar complex numbers in double precision, real and imaginary parts swapped
+# %% positional_encoding right (passed): polar complex numbers in double precision, real and imaginary parts swapped
 def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: float = 100.0):
     exponents = torch.arange(d_model // 2, dtype=torch.float64, device=position.device).mul(-2.0 / d_model)
     angles = torch.outer(position.double(), base**exponents)
     hands = torch.polar(torch.ones_like(angles), angles)
     return torch.view_as_real(hands).flip(-1).flatten(1).to(position.dtype)
 
-# %% positional_encoding right: plain Python numbers, one entry at a time
+# %% positional_encoding right (passed): plain Python numbers, one entry at a time
 def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: float = 100.0):
     from math import cos, sin
 
@@ -83,14 +83,14 @@ def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: floa
     ]
     return torch.tensor(rows, dtype=position.dtype, device=position.device).reshape(len(position), d_model)
 
-# %% positional_encoding right: repeated angles, and a where that chooses the sine or the cosine
+# %% positional_encoding right (passed): repeated angles, and a where that chooses the sine or the cosine
 def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: float = 100.0):
     entry = torch.arange(d_model, device=position.device)
     pair = torch.div(entry, 2, rounding_mode="floor")
     angles = position[:, None] * base ** (-2.0 * pair / d_model)
     return torch.where(entry % 2 == 0, angles.sin(), angles.cos())
 
-# %% PositionalEncoding wrong: multiplies the vectors by the root of d_model before it adds the table
+# %% PositionalEncoding wrong (misconception tokens-enlarged): multiplies the vectors by the root of d_model before it adds the table
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -105,7 +105,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("text too long")
         return x * self.scale + self.pe[:seq]
 
-# %% PositionalEncoding wrong: the last rows of the table are taken instead of the first
+# %% PositionalEncoding wrong (property adds_its_rows): the last rows of the table are taken instead of the first
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -118,7 +118,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("longer than max_len")
         return x + self.table[-x.size(-2):]
 
-# %% PositionalEncoding wrong: refuses a text of exactly max_len tokens
+# %% PositionalEncoding wrong (raised): refuses a text of exactly max_len tokens
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -133,7 +133,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError(f"{seq} tokens, but only {self.max_len} rows")
         return torch.add(x, self.marks[:seq])
 
-# %% PositionalEncoding wrong: d_model // 2 == 0 instead of d_model % 2 == 1, so an odd width gives no ValueError
+# %% PositionalEncoding wrong (property refuses): d_model // 2 == 0 instead of d_model % 2 == 1, so an odd width gives no ValueError
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -147,7 +147,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("too long")
         return x + self.table[: x.shape[-2]]
 
-# %% PositionalEncoding wrong: builds its own table with base 10000 instead of the base of this page
+# %% PositionalEncoding wrong (misconception base-ten-thousand): builds its own table with base 10000 instead of the base of this page
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -165,7 +165,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("sequence too long")
         return x + self.pe[: x.shape[-2], :]
 
-# %% PositionalEncoding wrong: the table has a batch axis, so an input without a batch comes back with one
+# %% PositionalEncoding wrong (shape): the table has a batch axis, so an input without a batch comes back with one
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -179,7 +179,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("text is longer than max_len")
         return x + self.pe[:, :n]
 
-# %% PositionalEncoding wrong: forward reads a second, plain reference to the table, which stays behind when the module moves
+# %% PositionalEncoding wrong (property moves_with_its_module): forward reads a second, plain reference to the table, which stays behind when the module moves
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -196,7 +196,7 @@ class PositionalEncoding(nn.Module):
             return x.clone()
         return x + torch.cat(self.rows[: x.shape[-2]])
 
-# %% PositionalEncoding wrong: goes on counting where the last call stopped, so a second text gets later rows
+# %% PositionalEncoding wrong (property state): goes on counting where the last call stopped, so a second text gets later rows
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -215,7 +215,7 @@ class PositionalEncoding(nn.Module):
         self.start += seq
         return x + marks
 
-# %% PositionalEncoding wrong: makes a larger table for a text that is too long, and raises nothing
+# %% PositionalEncoding wrong (property refuses): makes a larger table for a text that is too long, and raises nothing
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -231,7 +231,7 @@ class PositionalEncoding(nn.Module):
             self.pe = positional_encoding(more, self.d_model).to(x.device)
         return x + self.pe[:seq]
 
-# %% PositionalEncoding wrong: a frozen embedding holds the table, so it is a parameter and not a buffer
+# %% PositionalEncoding wrong (structure): a frozen embedding holds the table, so it is a parameter and not a buffer
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -245,7 +245,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("text is longer than max_len")
         return x + self.marks(torch.arange(x.shape[-2], device=x.device))
 
-# %% PositionalEncoding wrong: compares the first axis with max_len, so a large batch of short texts is refused
+# %% PositionalEncoding wrong (raised): compares the first axis with max_len, so a large batch of short texts is refused
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -259,7 +259,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError("text is longer than max_len")
         return x + self.pe[: x.shape[-2]]
 
-# %% PositionalEncoding right: narrow on a table filled pair by pair
+# %% PositionalEncoding right (passed): narrow on a table filled pair by pair
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -276,7 +276,7 @@ class PositionalEncoding(nn.Module):
             raise ValueError(f"{seq} tokens, but only {self.table.size(0)} rows")
         return self.table.narrow(0, 0, seq).add(x)
 
-# %% PositionalEncoding right: a nn.Buffer, gathered by index, with the check in a helper
+# %% PositionalEncoding right (passed): a nn.Buffer, gathered by index, with the check in a helper
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -294,7 +294,7 @@ class PositionalEncoding(nn.Module):
         rows = torch.index_select(self.marks, 0, torch.arange(seq, device=self.marks.device))
         return x + rows.expand_as(x)
 
-# %% apply_rope wrong: the speeds are tiled instead of repeated, so the two entries of a pair rotate by different angles
+# %% apply_rope wrong (property keeps_lengths): the speeds are tiled instead of repeated, so the two entries of a pair rotate by different angles
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     seq, d = x.shape[-2:]
     freq = base ** (-torch.arange(0, d, 2, device=x.device) / d)
@@ -303,7 +303,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     partner = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
     return x * angle.cos() + partner * angle.sin()
 
-# %% apply_rope wrong: the even entries are overwritten before the odd ones are computed from them
+# %% apply_rope wrong (misconception first-overwritten): the even entries are overwritten before the odd ones are computed from them
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     out = x.clone()
     d = x.shape[-1]
@@ -314,7 +314,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
         out[..., 2 * i + 1] = out[..., 2 * i] * angle.sin() + out[..., 2 * i + 1] * angle.cos()
     return out
 
-# %% apply_rope wrong: counts positions from 1, so the first row is rotated as well
+# %% apply_rope wrong (misconception starts-at-one): counts positions from 1, so the first row is rotated as well
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     *_, seq, d = x.shape
     places = torch.arange(1, seq + 1, device=x.device, dtype=x.dtype)
@@ -322,21 +322,21 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
     return torch.stack((a * t.cos() - b * t.sin(), a * t.sin() + b * t.cos()), -1).flatten(-2)
 
-# %% apply_rope wrong: the default base is the 100 of the waves' function instead of 10000
+# %% apply_rope wrong (misconception base-a-hundred): the default base is the 100 of the waves' function instead of 10000
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 100.0):
     d = x.shape[-1]
     angle = torch.arange(x.shape[-2], device=x.device)[:, None] * base ** (-torch.arange(0, d, 2, device=x.device) / d)
     turned = torch.complex(x[..., 0::2], x[..., 1::2]) * torch.polar(torch.ones_like(angle), angle)
     return torch.view_as_real(turned).flatten(-2)
 
-# %% apply_rope wrong: adds the position vectors to x instead of rotating it
+# %% apply_rope wrong (misconception added): adds the position vectors to x instead of rotating it
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     seq, d = x.shape[-2:]
     position = torch.arange(seq, device=x.device, dtype=x.dtype)
     t = position[:, None] / base ** (torch.arange(0, d, 2, device=x.device, dtype=x.dtype) / d)
     return x + torch.stack((t.sin(), t.cos()), dim=-1).flatten(-2)
 
-# %% apply_rope wrong: rows are numbered through the whole batch, right only for a single text
+# %% apply_rope wrong (difference milestone): rows are numbered through the whole batch, right only for a single text
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     shape, d = x.shape, x.shape[-1]
     rows = x.reshape(-1, d // 2, 2)
@@ -344,7 +344,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     rotation = torch.stack((torch.stack((t.cos(), -t.sin()), -1), torch.stack((t.sin(), t.cos()), -1)), -2)
     return (rotation @ rows.unsqueeze(-1)).reshape(shape)
 
-# %% apply_rope wrong: the crosswise part is taken from detached entries, so half of the gradient is missing
+# %% apply_rope wrong (property gradients): the crosswise part is taken from detached entries, so half of the gradient is missing
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     seq, d = x.shape[-2:]
     speed = torch.tensor([base ** (-2 * (j // 2) / d) for j in range(d)], device=x.device)
@@ -354,7 +354,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     crossed[..., 1::2] = x[..., 0::2].detach()
     return x * torch.cos(t) + crossed * torch.sin(t)
 
-# %% apply_rope wrong: keeps the angles for each size and forgets the base, so a second call with another base is wrong
+# %% apply_rope wrong (property state): keeps the angles for each size and forgets the base, so a second call with another base is wrong
 _rope_angles = {}
 
 
@@ -368,7 +368,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     a, b = x[..., ::2], x[..., 1::2]
     return torch.stack([a * t.cos() - b * t.sin(), a * t.sin() + b * t.cos()], dim=-1).reshape(x.shape)
 
-# %% apply_rope wrong: contiguous() makes no copy of a contiguous tensor, so a plain input is rotated in place
+# %% apply_rope wrong (property leaves_its_inputs): contiguous() makes no copy of a contiguous tensor, so a plain input is rotated in place
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
     out = x.contiguous()
     seq, d = out.shape[-2:]
@@ -379,7 +379,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0):
         out[..., 1::2] = a * t.sin() + b * t.cos()
     return out
 
-# %% apply_rope right: complex multiplication
+# %% apply_rope right (passed): complex multiplication
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     seq, d = x.shape[-2:]
     speed = base ** (-torch.arange(0, d, 2, device=x.device, dtype=x.dtype) / d)
@@ -387,7 +387,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     points = torch.complex(x[..., 0::2], x[..., 1::2])
     return torch.view_as_real(points * torch.complex(angle.cos(), angle.sin())).flatten(-2)
 
-# %% apply_rope right: one 2 by 2 matrix for each position and pair, applied with einsum
+# %% apply_rope right (passed): one 2 by 2 matrix for each position and pair, applied with einsum
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     seq, d = x.shape[-2], x.shape[-1]
     place = torch.arange(seq, device=x.device, dtype=x.dtype)
@@ -396,7 +396,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     matrix = torch.stack((t.cos(), -t.sin(), t.sin(), t.cos()), dim=-1).unflatten(-1, (2, 2))
     return torch.einsum("skij,...skj->...ski", matrix, x.unflatten(-1, (d // 2, 2))).reshape(x.shape)
 
-# %% apply_rope right: each pair on its own, a list of columns stacked at the end
+# %% apply_rope right (passed): each pair on its own, a list of columns stacked at the end
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     columns = x.unbind(-1)
     place = torch.arange(x.size(-2), device=x.device, dtype=x.dtype)

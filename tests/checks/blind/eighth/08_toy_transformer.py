@@ -1,4 +1,4 @@
-# %% CogModel wrong: the norm is applied after every layer, not once after the last one
+# %% CogModel wrong (misconception norm-in-every-layer): the norm is applied after every layer, not once after the last one
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -15,7 +15,7 @@ class CogModel(nn.Module):
             x = self.norm(layer(x, mask))
         return self.decoder(x)
 
-# %% CogModel wrong: the diagonal of the mask is off by one, so each position sees the next token
+# %% CogModel wrong (misconception one-step-ahead): the diagonal of the mask is off by one, so each position sees the next token
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -33,7 +33,7 @@ class CogModel(nn.Module):
             stream = layer(stream, mask)
         return self.decoder(self.norm(stream))
 
-# %% CogModel wrong: the norm comes before the layers instead of after them
+# %% CogModel wrong (misconception norm-first): the norm comes before the layers instead of after them
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -51,7 +51,7 @@ class CogModel(nn.Module):
             out = layer(out, mask)
         return self.decoder(out)
 
-# %% CogModel wrong: positions are added again before every layer, right for a single layer
+# %% CogModel wrong (misconception positions-in-every-layer): positions are added again before every layer, right for a single layer
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -71,7 +71,7 @@ class CogModel(nn.Module):
             x = layer(self.pos_encoder(x), mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong: the layers are called without the mask
+# %% CogModel wrong (misconception no-mask): the layers are called without the mask
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -89,7 +89,7 @@ class CogModel(nn.Module):
             x = self.layers[i](x)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong: the logits are made with the embedding's matrix, so the decoder's own weight is never used
+# %% CogModel wrong (property uses_everything): the logits are made with the embedding's matrix, so the decoder's own weight is never used
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -106,7 +106,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return F.linear(self.norm(x), self.embed.weight, self.decoder.bias)
 
-# %% CogModel wrong: the mask of the first call is kept, so a longer text in a later call does not fit
+# %% CogModel wrong (property moves_with_its_module): the mask of the first call is kept, so a longer text in a later call does not fit
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -127,7 +127,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong: the causal mask is used in training only, so in evaluation positions see later tokens
+# %% CogModel wrong (property future_changes_nothing): the causal mask is used in training only, so in evaluation positions see later tokens
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -145,7 +145,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong: forward runs two layers whatever num_layers is, right for two layers
+# %% CogModel wrong (property sizes): forward runs two layers whatever num_layers is, right for two layers
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -162,7 +162,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel wrong: the table of positions has only as many rows as the model is wide, so longer texts are refused
+# %% CogModel wrong (raised): the table of positions has only as many rows as the model is wide, so longer texts are refused
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -179,7 +179,7 @@ class CogModel(nn.Module):
             x = layer(x, mask)
         return self.decoder(self.norm(x))
 
-# %% CogModel right: functools.reduce over the layers, mask from comparing two aranges
+# %% CogModel right (passed): functools.reduce over the layers, mask from comparing two aranges
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -197,7 +197,7 @@ class CogModel(nn.Module):
         stream = reduce(lambda x, layer: layer(x, may), self.layers, self.pos_encoder(self.embed(src)))
         return self.decoder(self.norm(stream))
 
-# %% CogModel right: layers appended one by one, and a recursive helper runs them
+# %% CogModel right (passed): layers appended one by one, and a recursive helper runs them
 class CogModel(nn.Module):
     def __init__(self, vocab_size: int, embed_dim: int, num_layers: int):
         super().__init__()
@@ -219,54 +219,54 @@ class CogModel(nn.Module):
         later = torch.full((seq, seq), True, device=src.device).triu(diagonal=1)
         return self.decoder(self.norm(self._through(self.pos_encoder(self.embed(src)), ~later)))
 
-# %% answer_loss wrong: logits and tokens are shifted, but the marks are not, so it counts the tokens after the asked ones
+# %% answer_loss wrong (misconception asks-the-place-before): logits and tokens are shifted, but the marks are not, so it counts the tokens after the asked ones
 def answer_loss(logits, tokens, asked):
     scores, targets, marks = logits[:, :-1], tokens[:, 1:], asked[:, :-1]
     return F.cross_entropy(scores[marks], targets[marks])
 
-# %% answer_loss wrong: shifts the wrong way, so logits at position i + 1 score token i
+# %% answer_loss wrong (misconception backwards): shifts the wrong way, so logits at position i + 1 score token i
 def answer_loss(logits, tokens, asked):
     chosen = asked[:, :-1]
     return F.cross_entropy(logits[:, 1:][chosen], tokens[:, :-1][chosen])
 
-# %% answer_loss wrong: unasked tokens are multiplied by 0 but still divide the mean
+# %% answer_loss wrong (misconception shared-among-all): unasked tokens are multiplied by 0 but still divide the mean
 def answer_loss(logits, tokens, asked):
     each = F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:], reduction="none")
     return (each * asked[:, 1:]).mean()
 
-# %% answer_loss wrong: the classes axis is moved with reshape instead of a transpose, so the scores are scrambled
+# %% answer_loss wrong (difference milestone): the classes axis is moved with reshape instead of a transpose, so the scores are scrambled
 def answer_loss(logits, tokens, asked):
     batch, seq, vocab = logits.shape
     scores = logits[:, :-1].reshape(batch, vocab, seq - 1)
     each = F.cross_entropy(scores, tokens[:, 1:], reduction="none")
     return each[asked[:, 1:]].mean()
 
-# %% answer_loss wrong: the marks of the first text are used for all texts
+# %% answer_loss wrong (difference milestone): the marks of the first text are used for all texts
 def answer_loss(logits, tokens, asked):
     columns = asked[0].nonzero().flatten()
     columns = columns[columns > 0]
     logprobs = torch.log_softmax(logits[:, columns - 1], dim=-1)
     return -logprobs.gather(-1, tokens[:, columns].unsqueeze(-1)).mean()
 
-# %% answer_loss wrong: unasked targets become 0 and id 0 is ignored, so asked stop tokens are not counted either
+# %% answer_loss wrong (misconception stop-left-out): unasked targets become 0 and id 0 is ignored, so asked stop tokens are not counted either
 def answer_loss(logits, tokens, asked):
     targets = tokens * asked
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=0)
 
-# %% answer_loss wrong: a small number inside the logarithm limits the loss of very unlikely tokens
+# %% answer_loss wrong (property large): a small number inside the logarithm limits the loss of very unlikely tokens
 def answer_loss(logits, tokens, asked):
     probabilities = logits.softmax(dim=-1)[:, :-1]
     right = torch.take_along_dim(probabilities, tokens[:, 1:, None], dim=-1).squeeze(-1)
     return -torch.log(right[asked[:, 1:]] + 1e-6).mean()
 
-# %% answer_loss wrong: the normaliser is detached, so the value is right but the gradient lacks the softmax
+# %% answer_loss wrong (property gradients): the normaliser is detached, so the value is right but the gradient lacks the softmax
 def answer_loss(logits, tokens, asked):
     rows, columns = asked[:, 1:].nonzero(as_tuple=True)
     scores = logits[rows, columns]
     right = scores[torch.arange(len(rows), device=scores.device), tokens[rows, columns + 1]]
     return (scores.detach().logsumexp(dim=-1) - right).mean()
 
-# %% answer_loss wrong: counts everything from the first to the last asked token of a text, right if there are no gaps
+# %% answer_loss wrong (difference factor): counts everything from the first to the last asked token of a text, right if there are no gaps
 def answer_loss(logits, tokens, asked):
     parts = []
     for row in range(len(tokens)):
@@ -277,13 +277,13 @@ def answer_loss(logits, tokens, asked):
             parts.append(F.cross_entropy(logits[row, start - 1 : end - 1], tokens[row, start:end], reduction="none"))
     return torch.cat(parts).mean()
 
-# %% answer_loss wrong: the mean of each text is taken first, so tokens of short answers count more
+# %% answer_loss wrong (misconception mean-of-means): the mean of each text is taken first, so tokens of short answers count more
 def answer_loss(logits, tokens, asked):
     each = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
     marks = asked[:, 1:].to(each.dtype)
     return torch.einsum("bs,bs,b->", each, marks, 1 / marks.sum(1).clamp_min(1)) / len(tokens)
 
-# %% answer_loss right: indices of the asked tokens, logsumexp minus the right score
+# %% answer_loss right (passed): indices of the asked tokens, logsumexp minus the right score
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -292,7 +292,7 @@ def answer_loss(
     right = scores.gather(1, tokens[rows, before + 1, None]).squeeze(1)
     return torch.mean(scores.logsumexp(dim=1) - right)
 
-# %% answer_loss right: unasked targets are replaced by the index that cross_entropy ignores
+# %% answer_loss right (passed): unasked targets are replaced by the index that cross_entropy ignores
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -300,7 +300,7 @@ def answer_loss(
     targets = torch.where(asked, tokens, ignored)[:, 1:]
     return nn.CrossEntropyLoss(ignore_index=ignored)(logits[:, :-1].mT, targets)
 
-# %% answer_loss right: a Python list of single losses
+# %% answer_loss right (passed): a Python list of single losses
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -311,7 +311,7 @@ def answer_loss(
     ]
     return torch.stack(losses).mean()
 
-# %% training_step wrong: the model already gets the texts without their last token, and the loss shifts a second time
+# %% training_step wrong (difference): the model already gets the texts without their last token, and the loss shifts a second time
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -321,7 +321,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: clears the gradients after the step only, so gradients stored before the call count
+# %% training_step wrong (misconception old-gradients-added): clears the gradients after the step only, so gradients stored before the call count
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     loss = answer_loss(model(tokens), tokens, asked)
@@ -330,7 +330,7 @@ def training_step(model, optimizer, batch):
     optimizer.zero_grad()
     return float(loss)
 
-# %% training_step wrong: asks for every token that is not padding instead of the marked ones
+# %% training_step wrong (difference): asks for every token that is not padding instead of the marked ones
 def training_step(model, optimizer, batch):
     tokens, _ = batch
     asked = tokens != 0
@@ -340,7 +340,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: subtracts the gradient by hand, which ignores what kind of optimizer it is
+# %% training_step wrong (misconception by-hand): subtracts the gradient by hand, which ignores what kind of optimizer it is
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     for p in model.parameters():
@@ -354,7 +354,7 @@ def training_step(model, optimizer, batch):
                     p -= group["lr"] * p.grad
     return loss.item()
 
-# %% training_step wrong: runs the model in evaluation mode and switches back, so dropout is off in the step
+# %% training_step wrong (difference): runs the model in evaluation mode and switches back, so dropout is off in the step
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     model.eval()
@@ -365,7 +365,7 @@ def training_step(model, optimizer, batch):
     model.train()
     return loss.detach().item()
 
-# %% training_step wrong: clears the gradients of the matrices only, so old gradients of biases and norms remain
+# %% training_step wrong (misconception old-gradients-of-biases): clears the gradients of the matrices only, so old gradients of biases and norms remain
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     for weight in model.parameters():
@@ -376,7 +376,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: divides the loss by the number of texts before the backward pass, so the gradients are too small
+# %% training_step wrong (difference): divides the loss by the number of texts before the backward pass, so the gradients are too small
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -385,7 +385,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: limits every entry of the gradient to between -0.1 and 0.1, right while the gradients are small
+# %% training_step wrong (difference): limits every entry of the gradient to between -0.1 and 0.1, right while the gradients are small
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -395,7 +395,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: makes a fresh optimizer of the same kind in each call, so the given one never steps
+# %% training_step wrong (raised): makes a fresh optimizer of the same kind in each call, so the given one never steps
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     fresh = type(optimizer)(model.parameters(), lr=optimizer.param_groups[0]["lr"])
@@ -405,7 +405,7 @@ def training_step(model, optimizer, batch):
     fresh.step()
     return loss.item()
 
-# %% training_step wrong: sets the learning rate to 5e-3 itself, so a schedule has no effect
+# %% training_step wrong (misconception own-learning-rate): sets the learning rate to 5e-3 itself, so a schedule has no effect
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     for group in optimizer.param_groups:
@@ -416,7 +416,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong: returns the loss rounded to two decimals
+# %% training_step wrong (difference rounded): returns the loss rounded to two decimals
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -425,7 +425,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return round(loss.item(), 2)
 
-# %% training_step right: the optimizer gets a closure
+# %% training_step right (passed): the optimizer gets a closure
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     tokens, asked = batch
 
@@ -437,7 +437,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
 
     return float(optimizer.step(closure))
 
-# %% training_step right: torch.autograd.grad, with the gradients written over the stored ones
+# %% training_step right (passed): torch.autograd.grad, with the gradients written over the stored ones
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     loss = answer_loss(model(batch[0]), *batch)
     learned = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
@@ -446,7 +446,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     optimizer.step()
     return loss.item()
 
-# %% training_step right: clears the gradients of the model and of the optimizer after the forward pass
+# %% training_step right (passed): clears the gradients of the model and of the optimizer after the forward pass
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     tokens, asked = batch
     loss = answer_loss(logits=model(tokens), tokens=tokens, asked=asked)
@@ -457,7 +457,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     optimizer.step()
     return before
 
-# %% generate_text wrong: takes the argmax over all positions and tokens at once, not over the last position
+# %% generate_text wrong (property prompt_then_new): takes the argmax over all positions and tokens at once, not over the last position
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -469,7 +469,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         ids = torch.cat((ids, torch.tensor([[new]])), dim=1)
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong: feeds only the newest token after the first step, so the model forgets the word
+# %% generate_text wrong (misconception forgets-the-prompt): feeds only the newest token after the first step, so the model forgets the word
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -482,7 +482,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         seen = new
     return tokenizer.decode(ids.flatten())
 
-# %% generate_text wrong: the prompt is put in front of a text that already contains it
+# %% generate_text wrong (property prompt_then_new): the prompt is put in front of a text that already contains it
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
     with torch.no_grad():
@@ -493,7 +493,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
             ids = torch.cat((ids, best.view(1, 1)), 1)
     return prompt + tokenizer.decode(ids[0])
 
-# %% generate_text wrong: samples from the probabilities instead of taking the most likely token
+# %% generate_text wrong (property draws_nothing): samples from the probabilities instead of taking the most likely token
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -506,7 +506,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         max_len -= 1
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong: stops after a full stop instead of at token 0
+# %% generate_text wrong (misconception stops-at-the-full-stop-alone): stops after a full stop instead of at token 0
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     text = prompt
@@ -518,7 +518,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
             break
     return text
 
-# %% generate_text wrong: adds a token before it looks at max_len, so max_len 0 still adds one
+# %% generate_text wrong (property prompt_then_new): adds a token before it looks at max_len, so max_len 0 still adds one
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -533,7 +533,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
             break
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong: always ends in training mode, even if the model came in evaluation mode
+# %% generate_text wrong (property training): always ends in training mode, even if the model came in evaluation mode
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     model.eval()
@@ -546,7 +546,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
     model.train()
     return tokenizer.decode(ids[0])
 
-# %% generate_text wrong: the model sees only the last max_len tokens, so a small max_len cuts the prompt off
+# %% generate_text wrong (difference prefix): the model sees only the last max_len tokens, so a small max_len cuts the prompt off
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -557,7 +557,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         ids = F.pad(ids, (0, 1), value=best)
     return tokenizer.decode(ids[0].tolist())
 
-# %% generate_text wrong: strips the text, so spaces at its ends are lost
+# %% generate_text wrong (misconception stripped): strips the text, so spaces at its ends are lost
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")[0].tolist()
@@ -569,7 +569,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         ids.append(best)
     return tokenizer.decode(ids).strip()
 
-# %% generate_text wrong: max_len limits the whole text, so a long prompt leaves less room for the answer
+# %% generate_text wrong (misconception max-len-of-the-whole): max_len limits the whole text, so a long prompt leaves less room for the answer
 @torch.no_grad()
 def generate_text(model, tokenizer, prompt, max_len=28):
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -580,7 +580,7 @@ def generate_text(model, tokenizer, prompt, max_len=28):
         ids = torch.cat([ids, new], dim=1)
     return tokenizer.decode(ids[0])
 
-# %% generate_text right: recursion over the ids
+# %% generate_text right (passed): recursion over the ids
 @torch.no_grad()
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     def write(ids, left):
@@ -591,7 +591,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
 
     return tokenizer.decode(write(tokenizer.encode(prompt, return_tensors="pt"), max_len)[0])
 
-# %% generate_text right: a generator of new ids in a list, topk, and take until 0
+# %% generate_text right (passed): a generator of new ids in a list, topk, and take until 0
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     from itertools import islice, takewhile
 
@@ -607,7 +607,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
         row.append(token)
     return tokenizer.decode(row)
 
-# %% generate_text right: a preallocated row that is filled, and cut at the end
+# %% generate_text right (passed): a preallocated row that is filled, and cut at the end
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     start = tokenizer.encode(prompt, return_tensors="pt")
     n = start.shape[-1]

@@ -1,23 +1,23 @@
-# %% make_weight wrong: divides both factors by the temperature, so the product is divided by its square
+# %% make_weight wrong (misconception temperature-twice): divides both factors by the temperature, so the product is divided by its square
 def make_weight(A, B, base=None, temp=1.0):
     gate = torch.softmax((A / temp) @ (B / temp), dim=-1)
     return gate if base is None else base * gate
 
-# %% make_weight wrong: adds the base to the gate instead of multiplying
+# %% make_weight wrong (misconception base-added): adds the base to the gate instead of multiplying
 def make_weight(A, B, base=None, temp=1.0):
     weight = torch.matmul(A, B).div(temp).softmax(-1)
     if base is not None:
         weight = weight + base
     return weight
 
-# %% make_weight wrong: multiplies the base into the product before the softmax
+# %% make_weight wrong (misconception softmax-after-the-base): multiplies the base into the product before the softmax
 def make_weight(A, B, base=None, temp=1.0):
     scores = A @ B / temp
     if base is not None:
         scores = scores * base
     return nn.functional.softmax(scores, dim=-1)
 
-# %% make_weight wrong: rows are made to sum to one again after the base was multiplied in
+# %% make_weight wrong (property finite_when_scaled): rows are made to sum to one again after the base was multiplied in
 def make_weight(A, B, base=None, temp=1.0):
     gate = torch.softmax(A @ B / temp, dim=-1)
     if base is None:
@@ -25,7 +25,7 @@ def make_weight(A, B, base=None, temp=1.0):
     product = gate * base
     return product / product.sum(dim=-1, keepdim=True)
 
-# %% make_weight wrong: the einsum gives the heads of A and B different letters, so every head gets the sum over all B
+# %% make_weight wrong (difference milestone): the einsum gives the heads of A and B different letters, so every head gets the sum over all B
 def make_weight(A, B, base=None, temp=1.0):
     if A.dim() == 2:
         scores = torch.einsum("er,rd->ed", A, B)
@@ -34,51 +34,51 @@ def make_weight(A, B, base=None, temp=1.0):
     gate = (scores / temp).softmax(dim=-1)
     return gate if base is None else gate * base
 
-# %% make_weight wrong: softmax along axis 1, which is the last axis only for a single head
+# %% make_weight wrong (misconception axis-from-the-front): softmax along axis 1, which is the last axis only for a single head
 def make_weight(A, B, base=None, temp=1.0):
     gate = nn.Softmax(dim=1)(A @ B / temp)
     return gate if base is None else gate * base
 
-# %% make_weight wrong: decides by the sum of the base, so a base whose entries sum to zero counts as missing
+# %% make_weight wrong (misconception zeros-count-as-none): decides by the sum of the base, so a base whose entries sum to zero counts as missing
 def make_weight(A, B, base=None, temp=1.0):
     gate = (A @ B / temp).softmax(-1)
     if base is None or float(base.sum()) == 0.0:
         return gate
     return torch.mul(gate, base)
 
-# %% make_weight wrong: subtracts the largest number of the whole tensor, so rows far below it become 0 / 0
+# %% make_weight wrong (property finite): subtracts the largest number of the whole tensor, so rows far below it become 0 / 0
 def make_weight(A, B, base=None, temp=1.0):
     scores = (A @ B) / temp
     powers = torch.exp(scores - scores.max())
     gate = powers / powers.sum(dim=-1, keepdim=True)
     return gate if base is None else gate * base
 
-# %% make_weight wrong: limits the scores to between -50 and 50, so two larger scores get equal gates
+# %% make_weight wrong (misconception clamped): limits the scores to between -50 and 50, so two larger scores get equal gates
 def make_weight(A, B, base=None, temp=1.0):
     scores = torch.clamp((A @ B) / temp, min=-50.0, max=50.0)
     powers = scores.exp()
     gate = powers / powers.sum(-1, keepdim=True)
     return gate if base is None else gate * base
 
-# %% make_weight wrong: subtracts a logsumexp that is rounded for huge numbers, so ties at a million no longer sum to one
+# %% make_weight right (passed): subtracts a logsumexp; float32 rounding shows only for huge equal numbers
 def make_weight(A, B, base=None, temp=1.0):
     scores = A @ B / temp
     gate = (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()
     return gate if base is None else gate * base
 
-# %% make_weight wrong: bmm takes only three axes, so a single head without its axis is an error
+# %% make_weight wrong (raised): bmm takes only three axes, so a single head without its axis is an error
 def make_weight(A, B, base=None, temp=1.0):
     gate = torch.bmm(A, B).div(temp).softmax(dim=2)
     return gate if base is None else gate * base
 
-# %% make_weight wrong: the base passes through data, so no gradient reaches it
+# %% make_weight wrong (property lets_gradients_through): the base passes through data, so no gradient reaches it
 def make_weight(A, B, base=None, temp=1.0):
     gate = torch.softmax(A @ B / temp, dim=-1)
     if base is None:
         return gate
     return gate.mul(base.data)
 
-# %% make_weight right: softmin of the negative product
+# %% make_weight right (passed): softmin of the negative product
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -88,7 +88,7 @@ def make_weight(
     gate = nn.functional.softmin(torch.einsum("...er,...rd->...ed", A, B).neg() / temp, dim=-1)
     return gate if base is None else torch.mul(base, gate)
 
-# %% make_weight right: stable exponentials by hand, and 1 in place of a missing base
+# %% make_weight right (passed): stable exponentials by hand, and 1 in place of a missing base
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -99,7 +99,7 @@ def make_weight(
     above = (scores - scores.detach().amax(dim=-1, keepdim=True)).exp()
     return above / above.sum(dim=-1, keepdim=True) * (1.0 if base is None else base)
 
-# %% DeepQKVAttention wrong: the keys are made from qB instead of kB, a slip in copying
+# %% DeepQKVAttention wrong (property uses_everything): the keys are made from qB instead of kB, a slip in copying
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -128,7 +128,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: the values are made without their base
+# %% DeepQKVAttention wrong (property uses_everything): the values are made without their base
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -154,7 +154,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).reshape(x.shape))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: scores are divided by the root of the rank, right only if the rank equals the width of a head
+# %% DeepQKVAttention wrong (difference): scores are divided by the root of the rank, right only if the rank equals the width of a head
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -183,7 +183,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(-2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: returns the weights averaged over the heads, without a head axis
+# %% DeepQKVAttention wrong (shape): returns the weights averaged over the heads, without a head axis
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -208,7 +208,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).permute(0, 2, 1, 3).reshape(x.shape))
         return (out, weights.mean(dim=1)) if return_weights else out
 
-# %% DeepQKVAttention wrong: the B factors start at zero, as in LoRA, not at small random numbers
+# %% DeepQKVAttention wrong (property starts_somewhere): the B factors start at zero, as in LoRA, not at small random numbers
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -233,7 +233,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).reshape(*x.shape))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: future weights are set to 0 after the softmax and the rest divided by its sum, nan if the future had everything
+# %% DeepQKVAttention wrong (property finite_when_scaled): future weights are set to 0 after the softmax and the rest divided by its sum, nan if the future had everything
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -261,7 +261,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: in evaluation mode the three weights of the first call are kept, so later changes of the parameters are missed
+# %% DeepQKVAttention wrong (property moves_with_its_module): in evaluation mode the three weights of the first call are kept, so later changes of the parameters are missed
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -298,7 +298,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: the temperature divides the attention scores and not the products of the factors, right at temperature 1
+# %% DeepQKVAttention wrong (property temperature): the temperature divides the attention scores and not the products of the factors, right at temperature 1
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -327,7 +327,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: the strict layer still has bases as parameters and only leaves them out of the computation
+# %% DeepQKVAttention wrong (misconception an-unused-base-in-the-strict-variant): the strict layer still has bases as parameters and only leaves them out of the computation
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -355,7 +355,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: the mask always has context_length rows, so shorter texts do not fit
+# %% DeepQKVAttention wrong (raised): the mask always has context_length rows, so shorter texts do not fit
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -383,7 +383,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: draws from its own generator with a fixed seed, so the factors of any two layers start equal
+# %% DeepQKVAttention wrong (property starts_somewhere): draws from its own generator with a fixed seed, so the factors of any two layers start equal
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -410,7 +410,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention wrong: the heads' results are interleaved entry by entry instead of side by side, right for one head
+# %% DeepQKVAttention wrong (difference milestone): the heads' results are interleaved entry by entry instead of side by side, right for one head
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()
@@ -439,7 +439,7 @@ class DeepQKVAttention(nn.Module):
         out = self.o(torch.einsum("bhij,bhjd->bidh", weights, v).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% DeepQKVAttention right: parameters registered in a loop, everything else in einsum
+# %% DeepQKVAttention right (passed): parameters registered in a loop, everything else in einsum
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -471,7 +471,7 @@ class DeepQKVAttention(nn.Module):
         mixed = torch.einsum("bhij,bhjd->bihd", weights, v).reshape(x.shape)
         return (self.o(mixed), weights) if return_weights else self.o(mixed)
 
-# %% DeepQKVAttention right: one head after the other, joined with cat, and an added mask of minus infinity
+# %% DeepQKVAttention right (passed): one head after the other, joined with cat, and an added mask of minus infinity
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -507,14 +507,14 @@ class DeepQKVAttention(nn.Module):
             return out, torch.stack(looks, dim=1)
         return out
 
-# %% lr_at wrong: a quarter of a cosine wave instead of half, right at both ends of the fall
+# %% lr_at wrong (property landmarks): a quarter of a cosine wave instead of half, right at both ends of the fall
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     progress = (step - warmup_steps) / (steps - warmup_steps)
     return base_lr * (0.1 + 0.9 * math.cos(math.pi / 2 * progress))
 
-# %% lr_at wrong: the progress of the fall is divided by all steps, so the end is not reached
+# %% lr_at wrong (property landmarks): the progress of the fall is divided by all steps, so the end is not reached
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
@@ -522,28 +522,28 @@ def lr_at(step, steps, base_lr, warmup_steps):
     low = base_lr / 10
     return low + (base_lr - low) * (1 + math.cos(math.pi * fraction)) / 2
 
-# %% lr_at wrong: the warm-up lasts one step too long, so step warmup_steps is above base_lr
+# %% lr_at wrong (misconception warm-up-one-step-long): the warm-up lasts one step too long, so step warmup_steps is above base_lr
 def lr_at(step, steps, base_lr, warmup_steps):
     if step <= warmup_steps:
         return base_lr * ((step + 1) / warmup_steps)
     t = math.pi * (step - warmup_steps) / (steps - warmup_steps)
     return base_lr * (0.55 + 0.45 * math.cos(t))
 
-# %% lr_at wrong: whole-number division, so the rate stays at base_lr until the last step
+# %% lr_at wrong (property landmarks): whole-number division, so the rate stays at base_lr until the last step
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return (step + 1) * base_lr / warmup_steps
     done = (step - warmup_steps) // (steps - warmup_steps)
     return base_lr * (0.1 + 0.45 * (1 + math.cos(math.pi * done)))
 
-# %% lr_at wrong: gives degrees to a cosine that takes radians
+# %% lr_at wrong (misconception degrees): gives degrees to a cosine that takes radians
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return base_lr / warmup_steps * (step + 1)
     angle = 180 * (step - warmup_steps) / (steps - warmup_steps)
     return base_lr * (0.1 + 0.9 * (1 + math.cos(angle)) / 2)
 
-# %% lr_at wrong: the warm-up already starts at a tenth of base_lr, the rate of the end
+# %% lr_at wrong (property landmarks): the warm-up already starts at a tenth of base_lr, the rate of the end
 def lr_at(step, steps, base_lr, warmup_steps):
     low = 0.1 * base_lr
     if step < warmup_steps:
@@ -551,14 +551,14 @@ def lr_at(step, steps, base_lr, warmup_steps):
     progress = (step - warmup_steps) / (steps - warmup_steps)
     return low + (base_lr - low) * 0.5 * (1 + math.cos(math.pi * progress))
 
-# %% lr_at wrong: the cosine falls to 0 and is cut off at a tenth, right at the beginning and at the end
+# %% lr_at wrong (misconception cut-off-at-a-tenth): the cosine falls to 0 and is cut off at a tenth, right at the beginning and at the end
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     progress = (step - warmup_steps) / (steps - warmup_steps)
     return max(base_lr / 10, base_lr * (1 + math.cos(math.pi * progress)) / 2)
 
-# %% lr_at wrong: the last rate is the constant 1e-4, right only for a base_lr of 1e-3
+# %% lr_at wrong (property landmarks): the last rate is the constant 1e-4, right only for a base_lr of 1e-3
 def lr_at(step, steps, base_lr, warmup_steps):
     min_lr = 1e-4
     if step < warmup_steps:
@@ -566,14 +566,14 @@ def lr_at(step, steps, base_lr, warmup_steps):
     ratio = (step - warmup_steps) / (steps - warmup_steps)
     return min_lr + 0.5 * (1.0 + math.cos(math.pi * ratio)) * (base_lr - min_lr)
 
-# %% lr_at wrong: returns a tensor instead of a float
+# %% lr_at wrong (structure): returns a tensor instead of a float
 def lr_at(step, steps, base_lr, warmup_steps):
     step = torch.tensor(float(step), dtype=torch.float64)
     rising = base_lr * (step + 1) / warmup_steps
     falling = base_lr * (0.55 + 0.45 * torch.cos(torch.pi * (step - warmup_steps) / (steps - warmup_steps)))
     return torch.where(step < warmup_steps, rising, falling)
 
-# %% lr_at wrong: the cosine starts at the last step of the warm-up, so step warmup_steps is already below base_lr
+# %% lr_at wrong (misconception cosine-one-step-early): the cosine starts at the last step of the warm-up, so step warmup_steps is already below base_lr
 def lr_at(step, steps, base_lr, warmup_steps):
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
@@ -581,13 +581,13 @@ def lr_at(step, steps, base_lr, warmup_steps):
     wave = math.cos(math.pi * (step - start) / (steps - start))
     return base_lr * (1.1 + 0.9 * wave) / 2
 
-# %% lr_at right: a product of two factors that are limited to their part of the schedule
+# %% lr_at right (passed): a product of two factors that are limited to their part of the schedule
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     rise = min(1.0, (step + 1) / warmup_steps)
     fall = max(0.0, (step - warmup_steps) / (steps - warmup_steps))
     return base_lr * rise * (1.0 - 0.45 * (1.0 - math.cos(math.pi * fall)))
 
-# %% lr_at right: the square of the cosine of half the angle, in one expression
+# %% lr_at right (passed): the square of the cosine of half the angle, in one expression
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     left = steps - step
     return base_lr * (
@@ -596,14 +596,14 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
         else 0.1 + 0.9 * math.sin(math.pi / 2 * left / (steps - warmup_steps)) ** 2
     )
 
-# %% sort_letters wrong: takes the letters of the last three positions of a single pass over the question
+# %% sort_letters wrong (misconception all-at-once): takes the letters of the last three positions of a single pass over the question
 def sort_letters(model, letters):
     with torch.no_grad():
         logits = model(abc_sorter.encode(letters))[0]
     best = logits[-3:, 1:].argmax(dim=-1) + 1
     return "".join(abc_sorter.VOCAB[i] for i in best.tolist())
 
-# %% sort_letters wrong: never appends the letters that it writes, so all three are predicted from the question
+# %% sort_letters wrong (misconception never-appends): never appends the letters that it writes, so all three are predicted from the question
 @torch.no_grad()
 def sort_letters(model, letters):
     ids, answer = abc_sorter.encode(letters), []
@@ -613,13 +613,13 @@ def sort_letters(model, letters):
         answer.append(abc_sorter.VOCAB[int(logits.argmax())])
     return "".join(answer)
 
-# %% sort_letters wrong: writes the three best letters of the first pass
+# %% sort_letters wrong (difference prefix): writes the three best letters of the first pass
 def sort_letters(model, letters):
     with torch.no_grad():
         scores = model(abc_sorter.encode(letters))[0, -1]
     return "".join("abc"[i] for i in scores[1:].topk(3).indices.tolist())
 
-# %% sort_letters wrong: the id that is fed back is one too small, because the dot was cut off before the argmax
+# %% sort_letters wrong (difference prefix): the id that is fed back is one too small, because the dot was cut off before the argmax
 @torch.no_grad()
 def sort_letters(model, letters):
     ids, answer = abc_sorter.encode(letters), ""
@@ -629,7 +629,7 @@ def sort_letters(model, letters):
         ids = torch.cat((ids, best), dim=1)
     return answer
 
-# %% sort_letters wrong: returns everything from the separator on, so the text begins with the dot
+# %% sort_letters wrong (property three_letters): returns everything from the separator on, so the text begins with the dot
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -639,7 +639,7 @@ def sort_letters(model, letters):
         ids = torch.cat((ids, scores.argmax(-1)[None]), dim=1)
     return abc_sorter.decode(ids[0, 3:])
 
-# %% sort_letters wrong: new letters are put in front of the question, and the last position is always the dot
+# %% sort_letters wrong (difference prefix): new letters are put in front of the question, and the last position is always the dot
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -650,14 +650,14 @@ def sort_letters(model, letters):
         ids = torch.cat([torch.tensor([[best]]), ids], dim=1)
     return text
 
-# %% sort_letters wrong: sorts the letters itself, so it does not return what the model writes
+# %% sort_letters wrong (misconception sorts-by-itself): sorts the letters itself, so it does not return what the model writes
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
     with torch.no_grad():
         model(ids)
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, :-1].sort().values.tolist())
 
-# %% sort_letters wrong: chooses only among the letters of the question that are left, so a model that errs seems right
+# %% sort_letters wrong (misconception letters-of-the-question-only): chooses only among the letters of the question that are left, so a model that errs seems right
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -670,7 +670,7 @@ def sort_letters(model, letters):
         ids = torch.cat((ids, torch.tensor([[best]])), dim=1)
     return "".join(abc_sorter.VOCAB[i] for i in answer)
 
-# %% sort_letters wrong: a letter that was written once cannot be written again, right if all letters differ
+# %% sort_letters wrong (misconception each-letter-once): a letter that was written once cannot be written again, right if all letters differ
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -683,7 +683,7 @@ def sort_letters(model, letters):
         ids = nn.functional.pad(ids, (0, 1), value=best)
     return abc_sorter.decode(ids[0, -3:])
 
-# %% sort_letters wrong: sets the dot's logit to 0, which is still the largest if all letters are below 0
+# %% sort_letters wrong (misconception separator-not-low-enough): sets the dot's logit to 0, which is still the largest if all letters are below 0
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -694,7 +694,7 @@ def sort_letters(model, letters):
         ids = torch.cat((ids, best), dim=1)
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, 4:])
 
-# %% sort_letters wrong: a dot is not masked but replaced by the letter a
+# %% sort_letters wrong (difference): a dot is not masked but replaced by the letter a
 @torch.no_grad()
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
@@ -703,7 +703,7 @@ def sort_letters(model, letters):
         ids = torch.cat((ids, best), dim=1)
     return abc_sorter.decode(ids[0, 4:])
 
-# %% sort_letters wrong: switches to evaluation mode and forgets to switch back
+# %% sort_letters wrong (property leaves_its_inputs): switches to evaluation mode and forgets to switch back
 @torch.no_grad()
 def sort_letters(model, letters):
     row = abc_sorter.encode(letters)[0].tolist()
@@ -713,7 +713,7 @@ def sort_letters(model, letters):
         row.append(max((1, 2, 3), key=scores.__getitem__))
     return "".join(map(abc_sorter.VOCAB.__getitem__, row[4:]))
 
-# %% sort_letters right: recursion that stops at three letters
+# %% sort_letters right (passed): recursion that stops at three letters
 def sort_letters(model: nn.Module, letters: str) -> str:
     def write(ids, text):
         if len(text) == 3:
@@ -725,7 +725,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
 
     return write(abc_sorter.encode(letters), "")
 
-# %% sort_letters right: Python lists, and max over the letters' ids
+# %% sort_letters right (passed): Python lists, and max over the letters' ids
 @torch.no_grad()
 def sort_letters(model: nn.Module, letters: str) -> str:
     row = abc_sorter.encode(letters).flatten().tolist()
@@ -735,7 +735,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
         row.append(max(candidates, key=lambda i: float(scores[i])))
     return "".join(abc_sorter.VOCAB[i] for i in row[-3:])
 
-# %% sort_letters right: a row with room for the answer, and the letters found among the last columns of the logits
+# %% sort_letters right (passed): a row with room for the answer, and the letters found among the last columns of the logits
 @torch.no_grad()
 def sort_letters(model: nn.Module, letters: str) -> str:
     question = abc_sorter.encode(letters)

@@ -1,4 +1,4 @@
-# %% gram_determinant wrong: counts the product of the three dot products once instead of twice
+# %% gram_determinant wrong (misconception cross-term-once): counts the product of the three dot products once instead of twice
 def gram_determinant(q, k, r):
     def dot(a, b):
         return torch.einsum("...d,...d->...", a, b)
@@ -7,7 +7,7 @@ def gram_determinant(q, k, r):
     qk, kr, rq = dot(q, k), dot(k, r), dot(r, q)
     return qq * kk * rr + qk * kr * rq - qq * kr**2 - kk * rq**2 - rr * qk**2
 
-# %% gram_determinant wrong: pairs the squared length of q with the wrong dot product, by a copy-paste slip
+# %% gram_determinant wrong (property volumes): pairs the squared length of q with the wrong dot product, by a copy-paste slip
 def gram_determinant(q, k, r):
     qq, kk, rr = (q * q).sum(-1), (k * k).sum(-1), (r * r).sum(-1)
     qk, kr, rq = (q * k).sum(-1), (k * r).sum(-1), (r * q).sum(-1)
@@ -15,38 +15,38 @@ def gram_determinant(q, k, r):
     up = qq * qk**2 + kk * rq**2 + rr * qk**2
     return down - up
 
-# %% gram_determinant wrong: puts cosines instead of dot products into the matrix, so lengths are lost
+# %% gram_determinant wrong (misconception directions-only): puts cosines instead of dot products into the matrix, so lengths are lost
 def gram_determinant(q, k, r):
     cos = nn.functional.cosine_similarity
     a, b, c = cos(q, k, dim=-1), cos(k, r, dim=-1), cos(r, q, dim=-1)
     return 1 + 2 * a * b * c - a**2 - b**2 - c**2
 
-# %% gram_determinant wrong: puts the vectors into columns and multiplies from the wrong side, a d x d matrix that is right only for d = 3
+# %% gram_determinant wrong (misconception table-of-entries): puts the vectors into columns and multiplies from the wrong side, a d x d matrix that is right only for d = 3
 def gram_determinant(q, k, r):
     box = torch.stack([q, k, r], dim=-1)
     return torch.linalg.det(box @ box.mT)
 
-# %% gram_determinant wrong: uses the cross product, which exists only in three dimensions
+# %% gram_determinant wrong (raised): uses the cross product, which exists only in three dimensions
 def gram_determinant(q, k, r):
     return (q * torch.linalg.cross(k, r, dim=-1)).sum(dim=-1).square()
 
-# %% gram_determinant wrong: leaves the 3 x 3 axes of the Gram matrix in front, so det acts on the last two batch axes
+# %% gram_determinant wrong (raised): leaves the 3 x 3 axes of the Gram matrix in front, so det acts on the last two batch axes
 def gram_determinant(q, k, r):
     vectors = torch.stack((q, k, r))
     gram = torch.einsum("i...d,j...d->ij...", vectors, vectors)
     return torch.linalg.det(gram)
 
-# %% gram_determinant wrong: multiplies singular values, of which there are only two if the vectors have two numbers
+# %% gram_determinant wrong (misconception singular-values-of-a-plane): multiplies singular values, of which there are only two if the vectors have two numbers
 def gram_determinant(q, k, r):
     return torch.linalg.svdvals(torch.stack([q, k, r], dim=-2)).prod(dim=-1) ** 2
 
-# %% gram_determinant wrong: takes a Cholesky factor, which raises an error if the three vectors lie in a plane
+# %% gram_determinant wrong (raised): takes a Cholesky factor, which raises an error if the three vectors lie in a plane
 def gram_determinant(q, k, r):
     rows = torch.stack([q, k, r], dim=-2)
     lower = torch.linalg.cholesky(rows @ rows.transpose(-1, -2))
     return lower.diagonal(dim1=-2, dim2=-1).prod(dim=-1).square()
 
-# %% gram_determinant wrong: divides by the squared length of q, so a query of length 0 gives nan instead of 0
+# %% gram_determinant wrong (property finite): divides by the squared length of q, so a query of length 0 gives nan instead of 0
 def gram_determinant(q, k, r):
     def remove(a, b):
         return a - (a * b).sum(-1, keepdim=True) / (b * b).sum(-1, keepdim=True) * b
@@ -56,7 +56,7 @@ def gram_determinant(q, k, r):
     rest = (r1 * r1).sum(-1) * (k1 * k1).sum(-1) - (r1 * k1).sum(-1) ** 2
     return (q * q).sum(-1) * rest
 
-# %% gram_determinant wrong: goes through numpy, so no gradient flows back
+# %% gram_determinant wrong (property lets_gradients_through): goes through numpy, so no gradient flows back
 def gram_determinant(q, k, r):
     import numpy as np
 
@@ -64,7 +64,7 @@ def gram_determinant(q, k, r):
     found = np.linalg.det((rows @ rows.mT).cpu().numpy())
     return torch.as_tensor(found, dtype=q.dtype, device=q.device)
 
-# %% gram_determinant right: sums over all permutations with their signs, as in the Leibniz formula
+# %% gram_determinant right (passed): sums over all permutations with their signs, as in the Leibniz formula
 def gram_determinant(q, k, r):
     from itertools import permutations
 
@@ -76,13 +76,13 @@ def gram_determinant(q, k, r):
         total = total + sign * gram[0][a] * gram[1][b] * gram[2][c]
     return total
 
-# %% gram_determinant right: takes the rows of the Gram matrix as three vectors in space, and their triple product
+# %% gram_determinant right (passed): takes the rows of the Gram matrix as three vectors in space, and their triple product
 def gram_determinant(q, k, r):
     rows = torch.stack((q, k, r), dim=-2)
     first, second, third = (rows @ rows.mT).unbind(dim=-2)
     return torch.linalg.vecdot(first, torch.linalg.cross(second, third, dim=-1))
 
-# %% gram_scores wrong: takes the reference of the key's position instead of the query's
+# %% gram_scores wrong (misconception reference-of-the-key): takes the reference of the key's position instead of the query's
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq = q.square().sum(-1)[..., :, None]
@@ -92,7 +92,7 @@ def gram_scores(q, k, r):
     qk, qr = q @ k.mT, q @ r.mT
     return -(qq * kk * rr + 2 * qk * kr * qr - qq * kr**2 - kk * qr**2 - rr * qk**2)
 
-# %% gram_scores wrong: has keys and queries the other way round in the products of key and reference
+# %% gram_scores wrong (property one_at_a_time): has keys and queries the other way round in the products of key and reference
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     dot = lambda a, b: (a * b).sum(dim=-1)
@@ -102,7 +102,7 @@ def gram_scores(q, k, r):
     kr = k @ r.mT
     return qq * kr**2 + kk * qr**2 + rr * qk**2 - qq * kk * rr - 2 * qk * kr * qr
 
-# %% gram_scores wrong: multiplies the squared height by the area instead of the squared area
+# %% gram_scores wrong (property one_at_a_time): multiplies the squared height by the area instead of the squared area
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     along = nn.functional.normalize(q, dim=-1)
@@ -112,7 +112,7 @@ def gram_scores(q, k, r):
     height2 = (k * k).sum(-1).unsqueeze(-2) - (along @ k.mT) ** 2 - (across @ k.mT) ** 2
     return -area * height2
 
-# %% gram_scores wrong: divides the squared dot product with the remainder by its length instead of its squared length
+# %% gram_scores wrong (property one_at_a_time): divides the squared dot product with the remainder by its length instead of its squared length
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq = (q * q).sum(-1, keepdim=True)
@@ -123,7 +123,7 @@ def gram_scores(q, k, r):
     height2 = (k * k).sum(-1)[..., None, :] - (q @ k.mT) ** 2 / safe - (rest @ k.mT) ** 2 / length
     return -(qq * ss) * height2
 
-# %% gram_scores wrong: leaves out the factor 2 only in the mixed term of five
+# %% gram_scores wrong (misconception cross-term-once): leaves out the factor 2 only in the mixed term of five
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qk = torch.einsum("bhid,bhjd->bhij", q, k)
@@ -132,7 +132,7 @@ def gram_scores(q, k, r):
     kk = torch.einsum("bhjd,bhjd->bhj", k, k)[:, :, None]
     return -qq * kk * rr - qr * qk * rk + qq * rk**2 + kk * qr**2 + rr * qk**2
 
-# %% gram_scores wrong: replaces nan by 0 only after the division by a length of 0, so the gradients are nan
+# %% gram_scores wrong (property lets_gradients_through): replaces nan by 0 only after the division by a length of 0, so the gradients are nan
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq = q.pow(2).sum(-1, keepdim=True)
@@ -141,7 +141,7 @@ def gram_scores(q, k, r):
     height2 = k.pow(2).sum(-1).unsqueeze(-2) - (q @ k.mT).pow(2) / qq - (rest @ k.mT).pow(2) / ss
     return -torch.nan_to_num(qq * ss * height2, nan=0.0)
 
-# %% gram_scores wrong: builds for each pair the vector from the plane up to the key, right numbers with a forbidden tensor
+# %% gram_scores wrong (property by_matrix_products): builds for each pair the vector from the plane up to the key, right numbers with a forbidden tensor
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     along = nn.functional.normalize(q, dim=-1)
@@ -152,7 +152,7 @@ def gram_scores(q, k, r):
     area2 = q.square().sum(-1) * rest.square().sum(-1)
     return -area2[..., None] * up.square().sum(-1)
 
-# %% gram_scores wrong: always ends in float32, although float64 vectors stay float64 after upcast
+# %% gram_scores wrong (dtype): always ends in float32, although float64 vectors stay float64 after upcast
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qk, rk = q @ k.mT, r @ k.mT
@@ -161,7 +161,7 @@ def gram_scores(q, k, r):
     det = kk * (qq * rr - qr**2) + 2 * qr * qk * rk - qq * rk**2 - rr * qk**2
     return -det.float()
 
-# %% gram_scores wrong: returns zeros for the whole batch as soon as one query and its reference span no plane
+# %% gram_scores wrong (difference constant): returns zeros for the whole batch as soon as one query and its reference span no plane
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq = (q * q).sum(-1, keepdim=True)
@@ -173,7 +173,7 @@ def gram_scores(q, k, r):
         return (q @ k.mT) * 0
     return -qq * ss * (k * k).sum(-1)[..., None, :] + ss * (q @ k.mT) ** 2 + qq * (rest @ k.mT) ** 2
 
-# %% gram_scores wrong: solves a 2 x 2 system for the component in the plane, which raises an error where there is no plane
+# %% gram_scores wrong (raised): solves a 2 x 2 system for the component in the plane, which raises an error where there is no plane
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq, rr, qr = ((a * b).sum(-1) for a, b in ((q, q), (r, r), (q, r)))
@@ -184,7 +184,7 @@ def gram_scores(q, k, r):
     inside = corner(0, 0) * a * a + 2 * corner(0, 1) * a * b + corner(1, 1) * b * b
     return -(qq * rr - qr * qr)[..., None] * ((k * k).sum(-1)[..., None, :] - inside)
 
-# %% gram_scores right: five terms as einsums, collected in the key's dot products
+# %% gram_scores right (passed): five terms as einsums, collected in the key's dot products
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     own = "bhid,bhid->bhi"
@@ -195,7 +195,7 @@ def gram_scores(q, k, r):
     qk, rk = torch.einsum("xbhid,bhjd->xbhij", torch.stack([q, r]), k)
     return (qr * qr - qq * rr) * kk + rk * (qq * rk - qr * qk) + qk * (rr * qk - qr * rk)
 
-# %% gram_scores right: squared area times squared height with normalize, which turns a vector of length 0 into 0
+# %% gram_scores right (passed): squared area times squared height with normalize, which turns a vector of length 0 into 0
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     unit = nn.functional.normalize
@@ -206,7 +206,7 @@ def gram_scores(q, k, r):
     ground2 = torch.matmul(east, k.mT).square() + torch.matmul(north, k.mT).square()
     return area2.unsqueeze(-1) * (ground2 - torch.linalg.vecdot(k, k).unsqueeze(-2))
 
-# %% TripleProductAttention wrong: rotates the values instead of the references
+# %% TripleProductAttention wrong (difference milestone): rotates the values instead of the references
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -227,7 +227,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: scales by the width of the model instead of the width of a head
+# %% TripleProductAttention wrong (misconception scaled-by-d-model): scales by the width of the model instead of the width of a head
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -250,7 +250,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ heads(self.W_v(x))).permute(0, 2, 1, 3).reshape(batch, seq, d))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: merges the heads with a reshape but without the transpose back
+# %% TripleProductAttention wrong (misconception heads-not-moved-back): merges the heads with a reshape but without the transpose back
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -276,7 +276,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).reshape(x.shape))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: compares the number of texts with max_len instead of their length
+# %% TripleProductAttention wrong (property refuses): compares the number of texts with max_len instead of their length
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -297,7 +297,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: masks with minus 1e9, which is not below the scores of very large inputs
+# %% TripleProductAttention wrong (property causal): masks with minus 1e9, which is not below the scores of very large inputs
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -318,7 +318,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: writes the softmax by hand without subtracting the largest score, so large inputs give 0 / 0
+# %% TripleProductAttention wrong (property finite_when_scaled): writes the softmax by hand without subtracting the largest score, so large inputs give 0 / 0
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -341,7 +341,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: tests whether d_model is even, not whether the width of a head is even
+# %% TripleProductAttention wrong (property refuses): tests whether d_model is even, not whether the width of a head is even
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -365,7 +365,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: keeps the mask as a plain attribute, which stays on the CPU when the layer moves
+# %% TripleProductAttention wrong (property moves_with_its_module): keeps the mask as a plain attribute, which stays on the CPU when the layer moves
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -387,7 +387,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: rotates before the heads are split, so that only a layer with one head is right
+# %% TripleProductAttention wrong (misconception turned-before-the-split): rotates before the heads are split, so that only a layer with one head is right
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -408,7 +408,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).reshape(b, n, d))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention wrong: rejects a text of exactly max_len tokens
+# %% TripleProductAttention wrong (raised): rejects a text of exactly max_len tokens
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -430,7 +430,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention right: a mask in a buffer that is not saved, layers created in a loop, one call of rope on stacked vectors
+# %% TripleProductAttention right (passed): a mask in a buffer that is not saved, layers created in a loop, one call of rope on stacked vectors
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -454,7 +454,7 @@ class TripleProductAttention(nn.Module):
         out = self.W_o(mixed.reshape(batch, seq, d_model))
         return (out, weights) if return_weights else out
 
-# %% TripleProductAttention right: positions compared for the mask, log_softmax and exp instead of softmax
+# %% TripleProductAttention right (passed): positions compared for the mask, log_softmax and exp instead of softmax
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()
@@ -485,7 +485,7 @@ class TripleProductAttention(nn.Module):
             return out, weights
         return out
 
-# %% copy_batch wrong: returns targets and inputs the other way round
+# %% copy_batch wrong (misconception shifted-backwards): returns targets and inputs the other way round
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("seq_len must be even")
@@ -493,7 +493,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = first.repeat(1, 2)
     return text[:, 1:], text[:, :-1]
 
-# %% copy_batch wrong: repeats a whole text of seq_len tokens, so the text is twice as long as asked
+# %% copy_batch wrong (misconception twice-as-long): repeats a whole text of seq_len tokens, so the text is twice as long as asked
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2 != 0:
         raise ValueError(f"{seq_len} is odd")
@@ -501,7 +501,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.cat([half, half], dim=1)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: repeats each token at once instead of the half after the half
+# %% copy_batch wrong (misconception token-by-token): repeats each token at once instead of the half after the half
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     half, odd = divmod(seq_len, 2)
     if odd:
@@ -509,7 +509,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.randint(vocab_size, (batch_size, half), generator=generator).repeat_interleave(2, dim=1)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: shuffles the vocabulary for each text, so no token can occur twice in a half
+# %% copy_batch wrong (shape): shuffles the vocabulary for each text, so no token can occur twice in a half
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("odd length")
@@ -517,7 +517,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.stack(rows).tile((1, 2))
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: returns tokens as float numbers
+# %% copy_batch wrong (dtype): returns tokens as float numbers
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2 == 1:
         raise ValueError("odd length")
@@ -526,7 +526,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.hstack([first, first])
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: never samples the last token, because high is already exclusive
+# %% copy_batch wrong (misconception one-token-missing): never samples the last token, because high is already exclusive
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("odd length")
@@ -534,7 +534,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.cat((first, first.clone()), dim=-1)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: makes a new generator if there is none, which gives the same texts in every call
+# %% copy_batch wrong (property draws_from_its_generator): makes a new generator if there is none, which gives the same texts in every call
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("odd length")
@@ -542,7 +542,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.randint(vocab_size, (batch_size, seq_len // 2), generator=generator).repeat(1, 2)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: seeds the global generator instead of drawing from the given one, so each call gives the same batch
+# %% copy_batch wrong (property draws_from_its_generator): seeds the global generator instead of drawing from the given one, so each call gives the same batch
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("odd length")
@@ -551,7 +551,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.randint(vocab_size, (batch_size, seq_len // 2)).repeat(1, 2)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: samples one text and gives it to the whole batch
+# %% copy_batch wrong (misconception one-text-for-all): samples one text and gives it to the whole batch
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len % 2:
         raise ValueError("odd length")
@@ -559,7 +559,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.cat([first, first]).expand(batch_size, seq_len)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch wrong: tests whether the half is odd, so a length of 6 is refused and a length of 5 is cut to 4
+# %% copy_batch wrong (property few_and_odd): tests whether the half is odd, so a length of 6 is refused and a length of 5 is cut to 4
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     half = seq_len // 2
     if half % 2:
@@ -568,7 +568,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     text = torch.cat([first, first], dim=1)
     return text[:, :-1], text[:, 1:]
 
-# %% copy_batch right: multinomial with replacement, and an index that wraps around
+# %% copy_batch right (passed): multinomial with replacement, and an index that wraps around
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     if seq_len & 1:
         raise ValueError(f"seq_len must be even; got {seq_len}")
@@ -578,7 +578,7 @@ def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     places = torch.arange(seq_len) % half
     return first[:, places[:-1]], first[:, places[1:]]
 
-# %% copy_batch right: fills an empty tensor in place with random_, then two narrow views
+# %% copy_batch right (passed): fills an empty tensor in place with random_, then two narrow views
 def copy_batch(batch_size, seq_len, vocab_size, generator=None):
     half, odd = divmod(seq_len, 2)
     if odd:

@@ -1,64 +1,64 @@
-# %% gelu wrong: multiplies by the exact normal probability, which is the other form
+# %% gelu wrong (misconception exact): multiplies by the exact normal probability, which is the other form
 def gelu(x):
     return x * torch.special.ndtr(x)
 
-# %% gelu wrong: has 0.44715 instead of 0.044715
+# %% gelu wrong (misconception point-slipped): has 0.44715 instead of 0.044715
 def gelu(x):
     inner = (2 / torch.pi) ** 0.5 * (x + 0.44715 * x**3)
     return x / 2 * (1 + torch.tanh(inner))
 
-# %% gelu wrong: multiplies only x by the square root, not the cubic term
+# %% gelu wrong (misconception outside-the-root): multiplies only x by the square root, not the cubic term
 def gelu(x):
     import math
 
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * x + 0.044715 * x.pow(3)))
 
-# %% gelu wrong: leaves out a pair of brackets, so tanh is added to x / 2 instead of multiplied
+# %% gelu wrong (misconception one-outside-the-bracket): leaves out a pair of brackets, so tanh is added to x / 2 instead of multiplied
 def gelu(x):
     c = (2 / torch.pi) ** 0.5
     return x / 2 * 1 + torch.tanh(c * (x + 0.044715 * x**3))
 
-# %% gelu wrong: squares x instead of cubing it
+# %% gelu wrong (misconception square-for-cube): squares x instead of cubing it
 def gelu(x):
     cubic = 0.044715 * torch.square(x)
     return (x / 2) * (1 + ((x + cubic) * (2 / torch.pi) ** 0.5).tanh())
 
-# %% gelu wrong: writes tanh with two exponentials, which overflow and give nan for large inputs
+# %% gelu wrong (property finite_when_scaled): writes tanh with two exponentials, which overflow and give nan for large inputs
 def gelu(x):
     u = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)
     e = torch.exp(2 * u)
     return x / 2 * (1 + (e - 1) / (e + 1))
 
-# %% gelu wrong: adds the cubic term to x in place, which changes the caller's tensor and stops on a leaf with gradients
+# %% gelu wrong (property leaves_its_inputs): adds the cubic term to x in place, which changes the caller's tensor and stops on a leaf with gradients
 def gelu(x):
     half = x / 2
     u = x
     u += 0.044715 * x**3
     return half * (1 + torch.tanh(u * (2 / torch.pi) ** 0.5))
 
-# %% gelu wrong: takes the ReLU outside -2.5 to 2.5, where the curve is still 0.016 away
+# %% gelu wrong (difference milestone): takes the ReLU outside -2.5 to 2.5, where the curve is still 0.016 away
 def gelu(x):
     curve = 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
     return torch.where(x.abs() > 2.5, x.clamp(min=0), curve)
 
-# %% gelu wrong: computes the gate without gradients, so the numbers are right and the gradient is not
+# %% gelu wrong (property gradients): computes the gate without gradients, so the numbers are right and the gradient is not
 def gelu(x):
     with torch.no_grad():
         gate = (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x * x * x))) / 2
     return x * gate
 
-# %% gelu wrong: goes through the tensor row by row, which a tensor without axes does not allow
+# %% gelu wrong (raised): goes through the tensor row by row, which a tensor without axes does not allow
 def gelu(x):
     c = (2 / torch.pi) ** 0.5
     rows = [row / 2 * (1 + torch.tanh(c * (row + 0.044715 * row**3))) for row in x]
     return torch.stack(rows)
 
-# %% gelu right: half of one plus tanh is a sigmoid of twice the argument
+# %% gelu right (passed): half of one plus tanh is a sigmoid of twice the argument
 def gelu(x):
     twice = 2 * (2 / torch.pi) ** 0.5
     return x * torch.sigmoid(twice * (x + 0.044715 * x.pow(3)))
 
-# %% gelu right: factors x out of the cubic, with addcmul
+# %% gelu right (passed): factors x out of the cubic, with addcmul
 def gelu(x):
     import math
 
@@ -66,7 +66,7 @@ def gelu(x):
     half = x.mul(0.5)
     return torch.addcmul(half, half, (bend * x * math.sqrt(2 / math.pi)).tanh())
 
-# %% MLP wrong: applies gelu to the input instead of between the layers
+# %% MLP wrong (misconception bend-first): applies gelu to the input instead of between the layers
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -76,7 +76,7 @@ class MLP(nn.Module):
     def forward(self, x):
         return self.c_proj(self.c_fc(gelu(x)))
 
-# %% MLP wrong: applies gelu once more, to the output
+# %% MLP wrong (misconception bent-twice): applies gelu once more, to the output
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -87,7 +87,7 @@ class MLP(nn.Module):
             x = gelu(layer(x))
         return x
 
-# %% MLP wrong: gives the second layer no bias
+# %% MLP wrong (structure): gives the second layer no bias
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -98,7 +98,7 @@ class MLP(nn.Module):
         hidden = gelu(self.c_fc(x))
         return self.c_proj(hidden)
 
-# %% MLP wrong: puts both layers into a Sequential, so the parameters have other names than in the file
+# %% MLP wrong (structure): puts both layers into a Sequential, so the parameters have other names than in the file
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -111,7 +111,7 @@ class MLP(nn.Module):
     def forward(self, x):
         return self.layers.c_proj(gelu(self.layers.c_fc(x)))
 
-# %% MLP wrong: adds the stream to the result, which only the block should do
+# %% MLP wrong (misconception returns-its-input-too): adds the stream to the result, which only the block should do
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -121,7 +121,7 @@ class MLP(nn.Module):
     def forward(self, x):
         return x.add(self.c_proj(gelu(self.c_fc(x))))
 
-# %% MLP wrong: always makes the vector four times as wide and ignores d_mlp
+# %% MLP wrong (misconception always-four-times): always makes the vector four times as wide and ignores d_mlp
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -132,7 +132,7 @@ class MLP(nn.Module):
     def forward(self, x):
         return self.c_proj(gelu(self.c_fc(x)))
 
-# %% MLP wrong: takes torch's GELU in its default form instead of the gelu above
+# %% MLP wrong (misconception exact): takes torch's GELU in its default form instead of the gelu above
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -143,7 +143,7 @@ class MLP(nn.Module):
     def forward(self, x):
         return self.c_proj(self.act(self.c_fc(x)))
 
-# %% MLP wrong: demands exactly the three axes batch, seq and d_model
+# %% MLP wrong (raised): demands exactly the three axes batch, seq and d_model
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -155,7 +155,7 @@ class MLP(nn.Module):
         flat = x.reshape(batch * seq, d_model)
         return self.c_proj(gelu(self.c_fc(flat))).view(batch, seq, d_model)
 
-# %% MLP wrong: drops a tenth of the hidden numbers in training mode
+# %% MLP wrong (property draws_nothing): drops a tenth of the hidden numbers in training mode
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -167,7 +167,7 @@ class MLP(nn.Module):
         hidden = nn.functional.dropout(hidden, p=0.1, training=self.training)
         return self.c_proj(hidden)
 
-# %% MLP wrong: detaches the hidden vector, so c_fc and the input get no gradient
+# %% MLP wrong (property lets_gradients_through): detaches the hidden vector, so c_fc and the input get no gradient
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -178,7 +178,7 @@ class MLP(nn.Module):
         hidden = self.c_fc(x).data
         return self.c_proj(gelu(hidden))
 
-# %% MLP right: adds the layers by name in a loop over a table of sizes
+# %% MLP right (passed): adds the layers by name in a loop over a table of sizes
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -189,7 +189,7 @@ class MLP(nn.Module):
         first, second = self.children()
         return second(gelu(first(x)))
 
-# %% MLP right: writes both linear maps as addition and matrix product
+# %% MLP right (passed): writes both linear maps as addition and matrix product
 class MLP(nn.Module):
     def __init__(self, d_model, d_mlp):
         super().__init__()
@@ -200,7 +200,7 @@ class MLP(nn.Module):
         wide = gelu(torch.einsum("...d,md->...m", x, self.c_fc.weight) + self.c_fc.bias)
         return torch.einsum("...m,dm->...d", wide, self.c_proj.weight) + self.c_proj.bias
 
-# %% Block wrong: adds to the normalised copies instead of to the stream
+# %% Block wrong (misconception normed-stream-goes-on): adds to the normalised copies instead of to the stream
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -216,7 +216,7 @@ class Block(nn.Module):
         x = self.ln_2(x)
         return x + self.mlp(x)
 
-# %% Block wrong: both halves read the same stream, so the MLP does not see what attention has added
+# %% Block wrong (misconception side-by-side): both halves read the same stream, so the MLP does not see what attention has added
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -228,7 +228,7 @@ class Block(nn.Module):
     def forward(self, x):
         return x + self.attn(self.ln_1(x)) + self.mlp(self.ln_2(x))
 
-# %% Block wrong: makes the MLP 4 numbers wide instead of four times d_model
+# %% Block wrong (structure): makes the MLP 4 numbers wide instead of four times d_model
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -242,7 +242,7 @@ class Block(nn.Module):
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
-# %% Block wrong: normalises with ln_1 before both halves, a copy-paste slip
+# %% Block wrong (misconception first-norm-twice): normalises with ln_1 before both halves, a copy-paste slip
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -259,7 +259,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_1(x))
         return x
 
-# %% Block wrong: returns only what the MLP adds in the second half, so attention's sum is lost
+# %% Block wrong (property first_wrong_part): returns only what the MLP adds in the second half, so attention's sum is lost
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -273,7 +273,7 @@ class Block(nn.Module):
         after = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(after))
 
-# %% Block wrong: leaves the norms at their default eps
+# %% Block wrong (misconception eps-as-in-lesson-06): leaves the norms at their default eps
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -286,7 +286,7 @@ class Block(nn.Module):
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
-# %% Block wrong: uses one norm under both names, right until the two are trained or loaded
+# %% Block wrong (structure): uses one norm under both names, right until the two are trained or loaded
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -299,7 +299,7 @@ class Block(nn.Module):
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
-# %% Block wrong: gives d_model as the context, so a text with more tokens than d_model fails
+# %% Block wrong (raised): gives d_model as the context, so a text with more tokens than d_model fails
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -313,7 +313,7 @@ class Block(nn.Module):
         x = x + self.attn(self.ln_1(x))
         return x + self.mlp(self.ln_2(x))
 
-# %% Block wrong: attention drops a tenth of its weights in training mode
+# %% Block wrong (property draws_nothing): attention drops a tenth of its weights in training mode
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -327,7 +327,7 @@ class Block(nn.Module):
         x = torch.add(x, self.attn(self.ln_1(x)))
         return torch.add(x, self.mlp(self.ln_2(x)))
 
-# %% Block wrong: adds in place, which changes the caller's tensor and fails on a leaf that needs gradients
+# %% Block wrong (property leaves_its_inputs): adds in place, which changes the caller's tensor and fails on a leaf that needs gradients
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -342,7 +342,7 @@ class Block(nn.Module):
         x += self.mlp(self.ln_2(x))
         return x
 
-# %% Block right: goes through pairs of a norm and a part
+# %% Block right (passed): goes through pairs of a norm and a part
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -357,7 +357,7 @@ class Block(nn.Module):
             x = x + part(norm(x))
         return x
 
-# %% Block right: registers the parts from a dict and writes the forward pass as one nested expression
+# %% Block right (passed): registers the parts from a dict and writes the forward pass as one nested expression
 class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -376,7 +376,7 @@ class Block(nn.Module):
     def forward(self, x):
         return (y := x + self.attn(self.ln_1(x))) + self.mlp(self.ln_2(y))
 
-# %% GPT wrong: applies ln_f to the embeddings, before the blocks
+# %% GPT wrong (misconception final-norm-first): applies ln_f to the embeddings, before the blocks
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -393,7 +393,7 @@ class GPT(nn.Module):
             x = block(x)
         return x @ self.wte.weight.T
 
-# %% GPT wrong: counts positions from 1
+# %% GPT wrong (raised): counts positions from 1
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -410,7 +410,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT wrong: multiplies a list of one block, so all layers share their weights
+# %% GPT wrong (structure): multiplies a list of one block, so all layers share their weights
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -426,7 +426,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.mT
 
-# %% GPT wrong: multiplies the token vectors by the square root of d_model, as the first Transformer did
+# %% GPT wrong (misconception embedding-enlarged): multiplies the token vectors by the square root of d_model, as the first Transformer did
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -443,7 +443,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.t()
 
-# %% GPT wrong: gives the logits of the last position only
+# %% GPT wrong (shape): gives the logits of the last position only
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -459,7 +459,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x[:, -1:]) @ self.wte.weight.T
 
-# %% GPT wrong: copies the embeddings for the head when it is built, so loading or training leaves the head behind
+# %% GPT wrong (property first_wrong_part): copies the embeddings for the head when it is built, so loading or training leaves the head behind
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -476,7 +476,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.W_U.to(x.device)
 
-# %% GPT wrong: leaves the last norm at its default eps
+# %% GPT wrong (property first_wrong_part): leaves the last norm at its default eps
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -492,7 +492,7 @@ class GPT(nn.Module):
             x = block(x)
         return nn.functional.linear(self.ln_f(x), self.wte.weight)
 
-# %% GPT wrong: takes the embeddings' data for the head, so no gradient comes to them from the scores
+# %% GPT wrong (property gradients): takes the embeddings' data for the head, so no gradient comes to them from the scores
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -508,7 +508,7 @@ class GPT(nn.Module):
             x = block(x)
         return torch.einsum("bsd,vd->bsv", self.ln_f(x), self.wte.weight.data)
 
-# %% GPT wrong: gives the head a bias, zeros at first, which is one parameter more than the model has
+# %% GPT wrong (structure): gives the head a bias, zeros at first, which is one parameter more than the model has
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -525,7 +525,7 @@ class GPT(nn.Module):
             x = block(x)
         return nn.functional.linear(self.ln_f(x), self.wte.weight, self.bias)
 
-# %% GPT wrong: returns log-probabilities, which have the same order and differences as the logits
+# %% GPT wrong (property first_wrong_part): returns log-probabilities, which have the same order and differences as the logits
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -541,7 +541,7 @@ class GPT(nn.Module):
             x = block(x)
         return (self.ln_f(x) @ self.wte.weight.T).log_softmax(dim=-1)
 
-# %% GPT wrong: keeps the positions as a plain tensor, which does not move to another device with the model
+# %% GPT wrong (property moves_with_its_module): keeps the positions as a plain tensor, which does not move to another device with the model
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -558,7 +558,7 @@ class GPT(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.T
 
-# %% GPT right: slices the position vectors, and folds the blocks with reduce
+# %% GPT right (passed): slices the position vectors, and folds the blocks with reduce
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -576,7 +576,7 @@ class GPT(nn.Module):
         end = reduce(lambda stream, block: block(stream), self.blocks, start)
         return nn.functional.linear(self.ln_f(end), self.wte.weight)
 
-# %% GPT right: counts positions with cumsum, appends the blocks one by one, and writes the head as an einsum
+# %% GPT right (passed): counts positions with cumsum, appends the blocks one by one, and writes the head as an einsum
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -595,7 +595,7 @@ class GPT(nn.Module):
             stream = self.blocks[layer](stream)
         return torch.einsum("bsd,vd->bsv", self.ln_f(stream), self.wte.weight)
 
-# %% gpt2_state wrong: transposes every matrix, also the embeddings
+# %% gpt2_state wrong (misconception embedding-turned): transposes every matrix, also the embeddings
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -612,7 +612,7 @@ def gpt2_state(tensors, config):
             state[name.replace("attn.c_proj", "attn.out_proj")] = t
     return state
 
-# %% gpt2_state wrong: takes every third number of the bias for queries, keys and values
+# %% gpt2_state wrong (property from_which_tensor): takes every third number of the bias for queries, keys and values
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name in ("wte.weight", "wpe.weight"):
@@ -632,7 +632,7 @@ def gpt2_state(tensors, config):
             state[f"{new}.{b}.bias"] = found[f"{old}.{a}.bias"]
     return state
 
-# %% gpt2_state wrong: reshapes the matrices to the swapped shape instead of transposing them
+# %% gpt2_state wrong (property from_which_tensor): reshapes the matrices to the swapped shape instead of transposing them
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     d = config.d_model
@@ -653,7 +653,7 @@ def gpt2_state(tensors, config):
         state |= {f"blocks.{i}.{name}": t for name, t in block.items()}
     return state
 
-# %% gpt2_state wrong: renames the norms only inside the blocks, so ln_f keeps weight and bias
+# %% gpt2_state wrong (property names_fit_the_model): renames the norms only inside the blocks, so ln_f keeps weight and bias
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -672,7 +672,7 @@ def gpt2_state(tensors, config):
             state[f"{base}.{new}.{rest[1]}"] = t.T if t.ndim == 2 else t
     return state
 
-# %% gpt2_state wrong: renames both layers that the file calls c_proj, in attn and in mlp
+# %% gpt2_state wrong (property names_fit_the_model): renames both layers that the file calls c_proj, in attn and in mlp
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -690,7 +690,7 @@ def gpt2_state(tensors, config):
             state[name] = t
     return state
 
-# %% gpt2_state wrong: reads c_attn as query, key and value of head 0, then of head 1, which is right only with one head
+# %% gpt2_state wrong (misconception cut-by-heads): reads c_attn as query, key and value of head 0, then of head 1, which is right only with one head
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     d, heads = config.d_model, config.n_heads
@@ -707,7 +707,7 @@ def gpt2_state(tensors, config):
             state[name.replace("c_attn", part)] = pieces[:, p].flatten(0, 1)
     return state
 
-# %% gpt2_state wrong: expects a block number of one digit, so an eleventh block keeps the file's names
+# %% gpt2_state wrong (property names_fit_the_model): expects a block number of one digit, so an eleventh block keeps the file's names
 def gpt2_state(tensors, config):
     import re
 
@@ -730,7 +730,7 @@ def gpt2_state(tensors, config):
             state[start + (rest.replace("c_proj", "out_proj") if part == "attn" else rest)] = t
     return state
 
-# %% gpt2_state wrong: goes through the tensors as given instead of those that named returns, so a prefix stays in the names
+# %% gpt2_state wrong (raised): goes through the tensors as given instead of those that named returns, so a prefix stays in the names
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in tensors.items():
@@ -748,7 +748,7 @@ def gpt2_state(tensors, config):
             state[name.replace("attn.c_proj", "attn.out_proj")] = t
     return state
 
-# %% gpt2_state wrong: transposes the file's tensors in place, so the caller's dict is changed and a second call fails
+# %% gpt2_state wrong (property leaves_its_inputs): transposes the file's tensors in place, so the caller's dict is changed and a second call fails
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -766,7 +766,7 @@ def gpt2_state(tensors, config):
             state[name.replace("attn.c_proj", "attn.out_proj")] = t
     return state
 
-# %% gpt2_state wrong: splits c_attn after 192 and 384 columns whatever d_model is
+# %% gpt2_state wrong (shape): splits c_attn after 192 and 384 columns whatever d_model is
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -782,7 +782,7 @@ def gpt2_state(tensors, config):
             state[name.replace("attn.c_proj", "attn.out_proj")] = t
     return state
 
-# %% gpt2_state right: a function from each old name to new names, with a table of renamings
+# %% gpt2_state right (passed): a function from each old name to new names, with a table of renamings
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     renamed = {"attn.c_proj": "attn.out_proj", "mlp.c_fc": "mlp.c_fc", "mlp.c_proj": "mlp.c_proj"}
@@ -804,7 +804,7 @@ def gpt2_state(tensors, config):
             state.update(linear(f"{b}attn.W_{part}", weight, bias))
     return state
 
-# %% gpt2_state right: one pass with a regular expression, and unflatten instead of split
+# %% gpt2_state right (passed): one pass with a regular expression, and unflatten instead of split
 def gpt2_state(tensors, config):
     import re
 
@@ -822,7 +822,7 @@ def gpt2_state(tensors, config):
             state[new] = t
     return state
 
-# %% generate_cached wrong: adds 1 to done after every pass, also after the whole prompt
+# %% generate_cached wrong (misconception position-counts-the-passes): adds 1 to done after every pass, also after the whole prompt
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -846,7 +846,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: builds the mask as if the first key were at the position of the first new token
+# %% generate_cached wrong (misconception sees-the-first-only): builds the mask as if the first key were at the position of the first new token
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -871,7 +871,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: divides the scores by the root of d_model instead of the width of a head
+# %% generate_cached wrong (misconception root-of-d_model): divides the scores by the root of d_model instead of the width of a head
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -893,7 +893,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: cuts the heads with a view but no transpose, which is right only while one position goes through
+# %% generate_cached wrong (property first_wrong_pass): cuts the heads with a view but no transpose, which is right only while one position goes through
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -919,7 +919,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: samples the next token instead of taking the best one
+# %% generate_cached wrong (property draws_nothing): samples the next token instead of taking the best one
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -941,7 +941,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: stops when all texts end with the last token of the vocabulary, which marks the end of a text
+# %% generate_cached wrong (shape): stops when all texts end with the last token of the vocabulary, which marks the end of a text
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -965,7 +965,7 @@ def generate_cached(model, tokens, n_tokens):
             break
     return tokens
 
-# %% generate_cached wrong: chooses the first text's best token for every text in the batch
+# %% generate_cached wrong (misconception first-text-only): chooses the first text's best token for every text in the batch
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -987,7 +987,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: keeps the normalised vectors and computes all keys and values from them again in each pass
+# %% generate_cached wrong (property keeps_keys_and_values): keeps the normalised vectors and computes all keys and values from them again in each pass
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -1009,7 +1009,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: goes on with the last position alone after the first block, so later blocks miss the prompt's keys
+# %% generate_cached wrong (property first_wrong_pass): goes on with the last position alone after the first block, so later blocks miss the prompt's keys
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -1030,7 +1030,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: keeps keys and values on the blocks, where the next call finds those of the last text
+# %% generate_cached wrong (property leaves_its_inputs): keeps keys and values on the blocks, where the next call finds those of the last text
 def generate_cached(model, tokens, n_tokens):
     new, done = tokens, 0
     for _ in range(n_tokens):
@@ -1051,7 +1051,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached wrong: reads the stream of the second block's half without attention's result, as both halves start from x
+# %% generate_cached wrong (misconception side-by-side): reads the stream of the second block's half without attention's result, as both halves start from x
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -1072,7 +1072,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: torch's attention function, causal only in the first pass, and a list of growing pairs
+# %% generate_cached right (passed): torch's attention function, causal only in the first pass, and a list of growing pairs
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0
@@ -1097,7 +1097,7 @@ def generate_cached(model, tokens, n_tokens):
         tokens = torch.cat([tokens, new], dim=1)
     return tokens
 
-# %% generate_cached right: einsums on an axis of heads, with the newest keys put in front, since a sum has no order
+# %% generate_cached right (passed): einsums on an axis of heads, with the newest keys put in front, since a sum has no order
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0

@@ -1,4 +1,4 @@
-# %% logit_lens wrong: lets the stream itself go through ln_f, so later blocks read a normalised stream
+# %% logit_lens wrong (misconception normed-from-the-start): lets the stream itself go through ln_f, so later blocks read a normalised stream
 def logit_lens(model, tokens):
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
     x = model.ln_f(x)
@@ -8,13 +8,13 @@ def logit_lens(model, tokens):
         rows.append(x[0, -1] @ model.wte.weight.T)
     return torch.stack(rows)
 
-# %% logit_lens wrong: reads only after each block, so the row before the first block is missing
+# %% logit_lens wrong (misconception no-embeddings): reads only after each block, so the row before the first block is missing
 def logit_lens(model, tokens):
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
     rows = torch.stack([(x := block(x))[0, -1] for block in model.blocks])
     return model.ln_f(rows) @ model.wte.weight.T
 
-# %% logit_lens wrong: reads what each block adds instead of the stream after it
+# %% logit_lens wrong (misconception what-each-block-adds): reads what each block adds instead of the stream after it
 def logit_lens(model, tokens):
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
     read = [x[:, -1]]
@@ -24,7 +24,7 @@ def logit_lens(model, tokens):
         x = after
     return model.ln_f(torch.cat(read)) @ model.wte.weight.T
 
-# %% logit_lens wrong: sends only the last position through the blocks, so attention sees no other token
+# %% logit_lens wrong (difference places): sends only the last position through the blocks, so attention sees no other token
 def logit_lens(model, tokens):
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
     x = x[:, -1:]
@@ -34,7 +34,7 @@ def logit_lens(model, tokens):
         streams.append(x)
     return model.ln_f(torch.cat(streams)[:, 0]) @ model.wte.weight.T
 
-# %% logit_lens wrong: collects one tensor that it then changes in place, so all rows are the last reading
+# %% logit_lens wrong (misconception written-over): collects one tensor that it then changes in place, so all rows are the last reading
 def logit_lens(model, tokens):
     with torch.no_grad():
         x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -44,7 +44,7 @@ def logit_lens(model, tokens):
             streams.append(x)
         return torch.stack([(model.ln_f(s) @ model.wte.weight.T)[0, -1] for s in streams])
 
-# %% logit_lens wrong: leaves its hooks on the blocks
+# %% logit_lens wrong (property as_it_was): leaves its hooks on the blocks
 def logit_lens(model, tokens):
     streams = []
     for block in model.blocks:
@@ -53,7 +53,7 @@ def logit_lens(model, tokens):
     early = model.ln_f(torch.stack(streams)) @ model.wte.weight.T
     return torch.cat([early, last[None]])
 
-# %% logit_lens wrong: switches blocks off from the end with Identity and never puts them back
+# %% logit_lens wrong (property as_it_was): switches blocks off from the end with Identity and never puts them back
 def logit_lens(model, tokens):
     rows = [model(tokens)[0, -1]]
     for layer in reversed(range(len(model.blocks))):
@@ -61,7 +61,7 @@ def logit_lens(model, tokens):
         rows.append(model(tokens)[0, -1])
     return torch.stack(rows[::-1])
 
-# %% logit_lens wrong: ends in training mode although the model came in eval mode
+# %% logit_lens wrong (property as_it_was): ends in training mode although the model came in eval mode
 def logit_lens(model, tokens):
     model.eval()
     with torch.no_grad():
@@ -74,7 +74,7 @@ def logit_lens(model, tokens):
     model.train()
     return logits
 
-# %% logit_lens wrong: keeps the axis of the one text, so the result has three axes
+# %% logit_lens wrong (shape): keeps the axis of the one text, so the result has three axes
 def logit_lens(model, tokens):
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
     rows = [x[:, -1]]
@@ -83,7 +83,7 @@ def logit_lens(model, tokens):
         rows.append(x[:, -1])
     return model.ln_f(torch.stack(rows)) @ model.wte.weight.T
 
-# %% logit_lens wrong: normalises the last stream twice, since it is stored after ln_f and then read like the others
+# %% logit_lens wrong (difference places): normalises the last stream twice, since it is stored after ln_f and then read like the others
 def logit_lens(model, tokens):
     streams = [model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))]
     for block in model.blocks:
@@ -91,7 +91,7 @@ def logit_lens(model, tokens):
     streams[-1] = model.ln_f(streams[-1])
     return torch.stack([model.ln_f(s[0, -1]) @ model.wte.weight.T for s in streams])
 
-# %% logit_lens right: accumulate over the blocks with the embeddings as the initial value
+# %% logit_lens right (passed): accumulate over the blocks with the embeddings as the initial value
 def logit_lens(model, tokens):
     from itertools import accumulate
 
@@ -100,7 +100,7 @@ def logit_lens(model, tokens):
     last = torch.stack([stream[0, -1] for stream in streams])
     return nn.functional.linear(model.ln_f(last), model.wte.weight)
 
-# %% logit_lens right: one run of the whole model with hooks that only listen, removed in any case
+# %% logit_lens right (passed): one run of the whole model with hooks that only listen, removed in any case
 def logit_lens(model, tokens):
     heard = []
 
@@ -115,7 +115,7 @@ def logit_lens(model, tokens):
             hook.remove()
     return torch.einsum("ld,vd->lv", model.ln_f(torch.cat(heard)), model.wte.weight)
 
-# %% patch_stream wrong: runs the corrupted text with a vector of the clean text
+# %% patch_stream wrong (misconception other-way-round): runs the corrupted text with a vector of the clean text
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     a = model.wte(clean) + model.wpe(places)
@@ -127,7 +127,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         a, b = block(a), block(b)
     return model.ln_f(b) @ model.wte.weight.T
 
-# %% patch_stream wrong: replaces the vector after block `layer` instead of before it
+# %% patch_stream wrong (misconception after-the-block): replaces the vector after block `layer` instead of before it
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     x = model.wte(clean) + model.wpe(places)
@@ -138,7 +138,7 @@ def patch_stream(model, clean, corrupted, layer, position):
             x = torch.cat([x[:, :position], y[:, position : position + 1], x[:, position + 1 :]], dim=1)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: indexes the first axis, so a whole text is replaced, or the index is out of range
+# %% patch_stream wrong (raised): indexes the first axis, so a whole text is replaced, or the index is out of range
 def patch_stream(model, clean, corrupted, layer, position):
     embed = lambda t: model.wte(t) + model.wpe(torch.arange(t.shape[1], device=t.device))
     x, y = embed(clean), embed(corrupted)
@@ -150,7 +150,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x = block(x)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: goes on with the block after `layer`, which itself is never run on the patched stream
+# %% patch_stream wrong (property what_was_exchanged): goes on with the block after `layer`, which itself is never run on the patched stream
 def patch_stream(model, clean, corrupted, layer, position):
     embed = lambda t: model.wte(t) + model.wpe(torch.arange(t.shape[1], device=t.device))
     x, y = embed(clean), embed(corrupted)
@@ -161,7 +161,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x = model.blocks[i](x)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: swaps the token at this position before the first block, so position and layer only choose a word
+# %% patch_stream wrong (misconception token-exchanged): swaps the token at this position before the first block, so position and layer only choose a word
 def patch_stream(model, clean, corrupted, layer, position):
     mixed = clean.clone()
     mixed[:, position] = corrupted[:, position]
@@ -170,7 +170,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x = block(x)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: takes the vector from the twin's embeddings, which is right only for layer 0
+# %% patch_stream wrong (property what_was_exchanged): takes the vector from the twin's embeddings, which is right only for layer 0
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     twin = (model.wte(corrupted) + model.wpe(places))[:, position]
@@ -186,7 +186,7 @@ def patch_stream(model, clean, corrupted, layer, position):
     finally:
         hook.remove()
 
-# %% patch_stream wrong: replaces the vector again before every later block
+# %% patch_stream wrong (misconception in-every-later-block): replaces the vector again before every later block
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     x, y = (model.wte(t) + model.wpe(places) for t in (clean, corrupted))
@@ -197,7 +197,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x, y = block(x), block(y)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: replaces the vector only in the first text of the batch
+# %% patch_stream wrong (misconception first-text-only): replaces the vector only in the first text of the batch
 def patch_stream(model, clean, corrupted, layer, position):
     seen = []
     spy = model.blocks[layer].register_forward_pre_hook(lambda part, given: seen.append(given[0].detach().clone()))
@@ -214,7 +214,7 @@ def patch_stream(model, clean, corrupted, layer, position):
     hook.remove()
     return logits
 
-# %% patch_stream wrong: replaces all vectors from position on, which is right only at the last position
+# %% patch_stream wrong (misconception and-all-behind): replaces all vectors from position on, which is right only at the last position
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     x, y = model.wte(clean) + model.wpe(places), model.wte(corrupted) + model.wpe(places)
@@ -224,7 +224,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x, y = block(x), block(y)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: puts the mean of the twins' vectors into each text, which is right only for one text
+# %% patch_stream wrong (property what_was_exchanged): puts the mean of the twins' vectors into each text, which is right only for one text
 def patch_stream(model, clean, corrupted, layer, position):
     places = torch.arange(clean.shape[1], device=clean.device)
     x, y = model.wte(clean) + model.wpe(places), model.wte(corrupted) + model.wpe(places)
@@ -235,7 +235,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x, y = block(x), block(y)
     return model.ln_f(x) @ model.wte.weight.T
 
-# %% patch_stream wrong: leaves its last hook in the model, which then patches every later run
+# %% patch_stream wrong (misconception hook-left): leaves its last hook in the model, which then patches every later run
 def patch_stream(model, clean, corrupted, layer, position):
     saved = {}
 
@@ -253,7 +253,7 @@ def patch_stream(model, clean, corrupted, layer, position):
     hook = model.blocks[layer].register_forward_pre_hook(swap)
     return model(clean)
 
-# %% patch_stream right: both texts in one batch, of which one half lends a vector to the other
+# %% patch_stream right (passed): both texts in one batch, of which one half lends a vector to the other
 def patch_stream(model, clean, corrupted, layer, position):
     both = torch.cat([clean, corrupted])
     x = model.wte(both) + model.wpe.weight[: both.shape[1]]
@@ -264,7 +264,7 @@ def patch_stream(model, clean, corrupted, layer, position):
         x = block(x)
     return model.ln_f(x) @ model.wte.weight.mT
 
-# %% patch_stream right: two hooks, one to save and one to return a mixed input, each removed after its run
+# %% patch_stream right (passed): two hooks, one to save and one to return a mixed input, each removed after its run
 def patch_stream(model, clean, corrupted, layer, position):
     entrance = model.blocks[layer]
 
@@ -284,7 +284,7 @@ def patch_stream(model, clean, corrupted, layer, position):
 
     return run(clean, mix)
 
-# %% without_head wrong: sets entries of the output of out_proj to zero instead of its input
+# %% without_head wrong (misconception after-out_proj): sets entries of the output of out_proj to zero instead of its input
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
 
@@ -298,7 +298,7 @@ def without_head(model, tokens, layer, head):
     hook.remove()
     return logits
 
-# %% without_head wrong: takes every n_heads-th entry, as if the heads were interleaved
+# %% without_head wrong (misconception interleaved): takes every n_heads-th entry, as if the heads were interleaved
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     heads = model.config.n_heads
@@ -313,7 +313,7 @@ def without_head(model, tokens, layer, head):
     hook.remove()
     return logits
 
-# %% without_head wrong: changes a copy in the hook and does not return it, so nothing happens
+# %% without_head wrong (misconception nothing-removed): changes a copy in the hook and does not return it, so nothing happens
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
 
@@ -327,7 +327,7 @@ def without_head(model, tokens, layer, head):
     finally:
         hook.remove()
 
-# %% without_head wrong: makes the other heads larger to make up for the missing one, as dropout does
+# %% without_head wrong (difference): makes the other heads larger to make up for the missing one, as dropout does
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     heads = model.config.n_heads
@@ -339,7 +339,7 @@ def without_head(model, tokens, layer, head):
     hook.remove()
     return logits
 
-# %% without_head wrong: uses the numbers of layer and head the other way round
+# %% without_head wrong (raised): uses the numbers of layer and head the other way round
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
 
@@ -353,7 +353,7 @@ def without_head(model, tokens, layer, head):
     hook.remove()
     return logits
 
-# %% without_head wrong: saves a view of the weights, so restoring them copies zeros onto zeros
+# %% without_head wrong (misconception weights-left): saves a view of the weights, so restoring them copies zeros onto zeros
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     weight = model.blocks[layer].attn.out_proj.weight.data
@@ -364,7 +364,7 @@ def without_head(model, tokens, layer, head):
     weight[:, columns] = saved
     return logits
 
-# %% without_head wrong: switches the head off at the last position only
+# %% without_head wrong (misconception last-position-only): switches the head off at the last position only
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
 
@@ -378,7 +378,7 @@ def without_head(model, tokens, layer, head):
     hook.remove()
     return logits
 
-# %% without_head wrong: subtracts out_proj of the head's entries, and with it the bias
+# %% without_head wrong (misconception bias-removed-too): subtracts out_proj of the head's entries, and with it the bias
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     place = torch.arange(model.config.d_model, device=tokens.device) // width == head
@@ -394,7 +394,7 @@ def without_head(model, tokens, layer, head):
         hook.remove()
     return logits
 
-# %% without_head wrong: clears all hooks of the layer at the end, also those of others
+# %% without_head wrong (property as_it_was): clears all hooks of the layer at the end, also those of others
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     target = model.blocks[layer].attn.out_proj
@@ -409,7 +409,7 @@ def without_head(model, tokens, layer, head):
     target._forward_pre_hooks.clear()
     return logits
 
-# %% without_head wrong: removes the rows of W_value but leaves their bias, which the head still writes
+# %% without_head wrong (misconception values-but-no-bias): removes the rows of W_value but leaves their bias, which the head still writes
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     name = f"blocks.{layer}.attn.W_value.weight"
@@ -417,7 +417,7 @@ def without_head(model, tokens, layer, head):
     weight = model.get_parameter(name).masked_fill(rows[:, None], 0)
     return torch.func.functional_call(model, {name: weight}, (tokens,))
 
-# %% without_head right: a functional call in which the head's columns of out_proj's weight are zero
+# %% without_head right (passed): a functional call in which the head's columns of out_proj's weight are zero
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     name = f"blocks.{layer}.attn.out_proj.weight"
@@ -425,7 +425,7 @@ def without_head(model, tokens, layer, head):
     changed = model.get_parameter(name).masked_fill(mine, 0)
     return torch.func.functional_call(model, {name: changed}, (tokens,))
 
-# %% without_head right: a hook that stacks the heads and puts zeros in the place of one
+# %% without_head right (passed): a hook that stacks the heads and puts zeros in the place of one
 def without_head(model, tokens, layer, head):
     width = model.config.d_model // model.config.n_heads
     out_proj = model.get_submodule(f"blocks.{layer}.attn.out_proj")
@@ -441,64 +441,64 @@ def without_head(model, tokens, layer, head):
     finally:
         hook.remove()
 
-# %% induction_score wrong: looks at the earlier occurrence itself instead of the position after it
+# %% induction_score wrong (misconception same-token): looks at the earlier occurrence itself instead of the position after it
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     return pattern.diagonal(offset=-n, dim1=-2, dim2=-1).mean(dim=-1)
 
-# %% induction_score wrong: averages a whole square of queries and keys instead of its diagonal
+# %% induction_score wrong (misconception whole-square): averages a whole square of queries and keys instead of its diagonal
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     return pattern[..., n:, 1 : n + 1].mean(dim=(-2, -1))
 
-# %% induction_score wrong: counts how often the largest weight is at the right place instead of averaging the weight
+# %% induction_score wrong (misconception favourite): counts how often the largest weight is at the right place instead of averaging the weight
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     wanted = torch.arange(1, n + 1, device=pattern.device)
     return (pattern[..., n:, :].argmax(dim=-1) == wanted).float().mean(dim=-1)
 
-# %% induction_score wrong: divides the sum by the length of the whole text instead of one list
+# %% induction_score wrong (misconception over-all-queries): divides the sum by the length of the whole text instead of one list
 def induction_score(pattern):
     seq = pattern.shape[-1]
     n = seq // 2
     total = sum(pattern[..., query, query - n + 1] for query in range(n, seq))
     return total / seq
 
-# %% induction_score wrong: takes rows for keys and columns for queries
+# %% induction_score wrong (misconception turned): takes rows for keys and columns for queries
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     queries = torch.arange(n, 2 * n, device=pattern.device)
     return pattern[..., queries - n + 1, queries].mean(dim=-1)
 
-# %% induction_score wrong: averages the whole diagonal, which begins with the last query of the first list
+# %% induction_score wrong (misconception from-the-end-of-the-first): averages the whole diagonal, which begins with the last query of the first list
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     return torch.diagonal(pattern, offset=1 - n, dim1=-2, dim2=-1).mean(dim=-1)
 
-# %% induction_score wrong: wraps around for the last query, which then looks at position 0 instead of n
+# %% induction_score wrong (property which_cells_count): wraps around for the last query, which then looks at position 0 instead of n
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     queries = torch.arange(n, 2 * n, device=pattern.device)
     return pattern[..., queries, (queries + 1) % n].mean(dim=-1)
 
-# %% induction_score wrong: leaves out the last query
+# %% induction_score wrong (misconception last-query-missing): leaves out the last query
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     return pattern[..., n:-1, 1:n].diagonal(dim1=-2, dim2=-1).mean(dim=-1)
 
-# %% induction_score wrong: averages over all leading axes too, right for the pattern of a single head
+# %% induction_score wrong (misconception one-for-all-heads): averages over all leading axes too, right for the pattern of a single head
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     queries = torch.arange(n, 2 * n, device=pattern.device)
     return pattern[..., queries, queries - (n - 1)].mean()
 
-# %% induction_score wrong: blanks the first list in the caller's tensor before it sums the diagonal
+# %% induction_score wrong (property leaves_its_inputs): blanks the first list in the caller's tensor before it sums the diagonal
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     pattern[..., :n, :] = 0
     return pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1).sum(dim=-1) / n
 
-# %% induction_score wrong: expects exactly the four axes batch, heads, query and key
+# %% induction_score wrong (raised): expects exactly the four axes batch, heads, query and key
 def induction_score(pattern):
     batch, heads, seq, _ = pattern.shape
     n = seq // 2
@@ -507,12 +507,12 @@ def induction_score(pattern):
         scores = scores + pattern[:, :, query, query - n + 1] / n
     return scores
 
-# %% induction_score right: cuts out the square of second-list queries and traces it with an einsum
+# %% induction_score right (passed): cuts out the square of second-list queries and traces it with an einsum
 def induction_score(pattern):
     n = pattern.shape[-1] // 2
     return torch.einsum("...ii->...", pattern[..., n:, 1 : n + 1]) / n
 
-# %% induction_score right: gathers one key for each query
+# %% induction_score right (passed): gathers one key for each query
 def induction_score(pattern):
     first, second = pattern.unflatten(-2, (2, -1)).unbind(dim=-3)
     n = second.shape[-2]

@@ -748,7 +748,7 @@ def gradient_step_estimator(z_q, z):
     return z_q[..., :-1] @ (beta - gradient).detach()
 
 
-# %% gradient_step_estimator wrong (difference): a pair of kernel heads with small w, which measures x from its mean, and the asked-for step does not
+# %% gradient_step_estimator wrong (difference milestone): a pair of kernel heads with small w, which measures x from its mean, and the asked-for step does not
 def gradient_step_estimator(z_q, z):
     x, y = z[..., :-1], z[..., -1:]
     s = z_q[..., :-1] @ x.transpose(1, 2)

@@ -48,7 +48,7 @@ def kernel_estimator(z_q, z, w, mu):
     scores = z_q @ z.transpose(-2, -1)
     return sum(m * torch.softmax(a * scores, dim=-1) @ z[..., -1:] for a, m in zip(w, mu))
 
-# %% gram_scores wrong (difference): squared lengths are clamped at 1e-3 before they divide, so a short query or a short remainder is projected wrongly
+# %% gram_scores wrong (difference milestone): squared lengths are clamped at 1e-3 before they divide, so a short query or a short remainder is projected wrongly
 def gram_scores(q, k, r):
     q, k, r = gram_attention.upcast(q, k, r)
     qq = q.square().sum(dim=-1, keepdim=True)
