@@ -183,10 +183,10 @@ def test_a_mutant_is_judged_by_what_its_check_says():
 
 
 def test_a_pass_that_is_not_equal_is_found_out():
-    """The check uses sizes up to 19, so it cannot notice this mistake."""
+    """The check uses no size from 20 to 59, so it cannot notice this mistake."""
     answers = AnswerFactory.from_exercise(find_exercise("get_mask"))
     sneaky = answers.source.replace(
-        "return", "if size > 19:\n        return torch.ones(size, size, dtype=torch.bool)\n    return"
+        "return", "if 19 < size < 60:\n        return torch.ones(size, size, dtype=torch.bool)\n    return"
     )
     outcome, label = judge_mutant(answers, sneaky)
     assert outcome == WRONG and "argument 0 = " in label
