@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case
+from utils.feedback.milestone_values import match
 from utils.feedback.runner import InProcessRunner
 
 
@@ -106,6 +107,20 @@ def test_a_changed_milestone_on_the_same_line(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("dim=-1)", "dim=-1) ** 2")))
     sentence = "`softmax` on line 5 (`weights = torch.softmax(scaled, dim=-1) ** 2`) gives the weights, as it should."
     assert sentence in report.message and "but the power on the same line gives none" in report.message
+
+
+def test_an_empty_intermediate_value_is_compared_too(mixed):
+    report = diagnose(mixed, answer(RIGHT.replace("weights @ x", "weights @ (x * x[:, 5:].sum())")))
+    assert report.reason == "difference" and report.status == "failed"
+    empty = diagnose(mixed, answer(RIGHT.replace("weights @ x", "weights @ x[:, 5:]")))
+    assert empty.reason == "shape" and empty.status == "failed"
+
+
+def test_the_order_of_merged_axes_matters():
+    heads = torch.arange(24.0).view(2, 3, 4)
+    assert match(heads.transpose(0, 1).reshape(3, 8), heads) == "same"
+    assert match(heads.permute(1, 2, 0).reshape(3, 8), heads) is None
+    assert match(torch.zeros(3, 0), torch.zeros(0, 3)) is None
 
 
 def test_constants_are_no_steps(mixed):

@@ -56,7 +56,7 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
         "same" or "transposed" if the numbers agree, otherwise None. "transposed" means that the value has the
         milestone's shape, but the numbers agree only in another order of axes.
     """
-    if value.numel() != milestone.numel() or not is_float(value) or not is_float(milestone):
+    if value.numel() != milestone.numel() or not value.numel() or not (is_float(value) and is_float(milestone)):
         return None
     value, milestone = value.squeeze(), milestone.squeeze()
     orders = itertools.permutations(range(milestone.dim())) if milestone.dim() <= 4 else [tuple(range(milestone.dim()))]
