@@ -675,6 +675,7 @@ def _three_letters(probe):
 
 exercise(
     "sort_letters",
+    unswept={"texts": "the page promises three letters from a, b and c"},
     oracle=_sort_by_topk,
     cases=lambda rand: [
         case(FakeSorter(rand), letters, note="with a model that does not sort")

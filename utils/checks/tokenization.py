@@ -265,6 +265,11 @@ def _in_place(ids, pair, new_id):
     return ids
 
 
+def _read_ids(text):
+    """Return ids as objects of their own: Python shares only small integers, so `is` does not compare these."""
+    return [int(number) for number in text.split()]
+
+
 exercise(
     "merge",
     oracle=_merge,
@@ -274,6 +279,7 @@ exercise(
         case([], (1, 2), 9),
         case([0, 1, 0, 2, 0], (0, 2), 9, note="with an id of 0"),
         case([7, 7, 7], (7, 7), 9),
+        case(_read_ids("300 301 5 300 301"), tuple(_read_ids("300 301")), 302, note="with ids above 256"),
         case([2, 1, 3, 1, 2, 2, 1], (1, 2), 256),
         case([3, 4, 5], (5, 3), 256),
         case([5, 5, 5, 5, 6, 5, 5, 5], (5, 5), 300),
@@ -881,6 +887,7 @@ def _always_the_same(probe):
 
 exercise(
     "generate",
+    unswept={"training": "the answer may set the model to evaluation mode"},
     oracle=_greedy,
     cases=_generation_cases,
     returns=Int("batch seq_and_new"),

@@ -343,8 +343,8 @@ def _sample_texts(rand, batch, seq, vocab, scattered=False):
     return tokens, asked
 
 
-def _loss_case(rand, batch, seq, vocab, scattered=False, note=""):
-    return case(rand(batch, seq, vocab), *_sample_texts(rand, batch, seq, vocab, scattered), note=note)
+def _loss_case(rand, batch, seq, vocab, scattered=False, note="", scale=1.0):
+    return case(rand(batch, seq, vocab, scale=scale), *_sample_texts(rand, batch, seq, vocab, scattered), note=note)
 
 
 exercise(
@@ -355,6 +355,7 @@ exercise(
         _loss_case(rand, 2, 6, 4),
         _loss_case(rand, 3, 9, 7),
         _loss_case(rand, 5, 7, 11, scattered=True, note="with marked tokens at scattered positions"),
+        _loss_case(rand, 4, 6, 9, scale=12.0, note="with predictions that are sure and wrong"),
     ],
     returns=Float(),
     differentiable=True,

@@ -82,7 +82,8 @@ class Runner(Protocol):
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         """Run the answer on several cases, one after the other, as a notebook does.
 
-        A module is created once, for the first case, and gets the parameters of each case before its call. Cases with
+        A module is created once, for the first case, and gets the parameters of each case before its call. A case with
+        other arguments of the constructor gets an object of its own. Cases with
         the same model or layer as an argument share one copy of it. After each call, the caller overwrites the result.
         The sequence ends at the first exception.
 
@@ -159,7 +160,8 @@ class InProcessRunner:
                 call = build_module(self.answer, cases[0]) if self.form.kind == "module" else self.answer
                 attributes = _attributes(call)
                 for case in cases:
-                    observation = self._run_next(call, case, shared)
+                    own = call if case.init == cases[0].init else build_module(self.answer, case)
+                    observation = self._run_next(own, case, shared)
                     outer = outer_variables(self.answer)
                     kept = [n for n, v in self._outer.items() if not values_identical(v, outer.get(n))]
                     kept += [f"self.{n}" for n, v in _attributes(call).items() if attributes.get(n, ...) is not v]

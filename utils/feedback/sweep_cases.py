@@ -196,14 +196,11 @@ def _is_limited(exercise: Exercise, case: Case) -> bool:
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Add an axis, or remove all axes, if the exercise says that the result may have any number of axes."""
-    axes = exercise.specs[0].axes if exercise.specs else ("fixed",)
-    if axes[:1] in ((), ("...",)):
-        yield _map_tensors(
-            case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() and (is_float(t) or not axes) else t
-        )
-    if not axes and not set(AXES) & set(exercise.signature.arguments):
-        yield _map_tensors(case, lambda t: t.flatten()[0])
+    """Add an axis, or remove all axes, if the exercise names no axes of its result."""
+    if exercise.specs and not exercise.specs[0].axes:
+        yield _map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
+        if not set(AXES) & set(exercise.signature.arguments):
+            yield _map_tensors(case, lambda t: t.flatten()[0])
 
 
 def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -345,6 +342,8 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
+        others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
+        steps += list(others)[:1] if exercise.kind == "module" else []  # another object of the class
         if exercise.kind == "module":  # each step has other parameters, as after a training step
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         sequence = [first, *(step for step in steps if _works(exercise, step)), first]

@@ -253,7 +253,7 @@ def answer_loss(logits, tokens, asked):
     targets = tokens * asked
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=0)
 
-# %% answer_loss wrong (property large): a small number inside the logarithm limits the loss of very unlikely tokens
+# %% answer_loss wrong (difference factor): a small number inside the logarithm limits the loss of very unlikely tokens
 def answer_loss(logits, tokens, asked):
     probabilities = logits.softmax(dim=-1)[:, :-1]
     right = torch.take_along_dim(probabilities, tokens[:, 1:, None], dim=-1).squeeze(-1)
