@@ -23,7 +23,7 @@ from utils.feedback.exercise import Case, Exercise, Misconception
 from utils.feedback.milestones import find_departure
 from utils.feedback.observe import Observation, build_failure, preserve_global_state
 from utils.feedback.phrases import call_text
-from utils.feedback.probe import Probe
+from utils.feedback.probe import Probe, repeats_results
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
 from utils.feedback.runner import (
@@ -114,7 +114,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         has_plain_result = not (exercise.view or exercise.parse_result)
         if report.misconception is None and has_plain_result and not _is_nearly_right(second):
             start = "Your result is right for one set of numbers and wrong for another set"
-            question = ": is it hard-coded instead of computed?" if _repeats_results(probe, second) else "."
+            question = ": is it hard-coded instead of computed?" if repeats_results(probe, second) else "."
             report.message = f"{start}{question} {report.message}"
         return report
     broken = _broken_property(probe)
@@ -134,15 +134,6 @@ def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Repor
     if report.reason == "difference":
         report.reason, report.property, report.relation = "property", finding.sweep, None
     return report
-
-
-def _repeats_results(first: Probe, second: Probe) -> bool:
-    """Tell whether an answer gave the same result for other numbers, although the expected result changed."""
-    equal = functools.partial(values_equal, atol=first.exercise.atol, dtypes="any")
-    return any(
-        equal(a.yours.value, b.yours.value) and not equal(a.expected.value, b.expected.value)
-        for a, b in zip(first.trials, second.trials)
-    )
 
 
 def _praise(probe: Probe) -> str:

@@ -6,17 +6,13 @@ sentence becomes the message of the report.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-from torch import Size, Tensor
+from typing import NamedTuple
 
 from utils.feedback.compare import failures_match, is_compatible_dtype, unexpected_changes, values_equal
-from utils.feedback.exercise import Case
 from utils.feedback.failing_line import raised_by_own_code
 from utils.feedback.observe import Failure, is_float
 from utils.feedback.op_trace import CAUSES_OF_INF
@@ -24,7 +20,6 @@ from utils.feedback.phrases import (
     actual_parameters_text,
     article,
     call_text,
-    comparable_type,
     constructor_text,
     dtype_name,
     dtype_reason_text,
@@ -32,19 +27,14 @@ from utils.feedback.phrases import (
     expected_parameters_text,
     missing_parameters_text,
     name_list_text,
-    named_shape_text,
     origin_text,
-    part_text,
     position_text,
-    result_text,
-    returns_text,
     shape_text,
-    type_cause_text,
     type_text,
 )
-from utils.feedback.probe import Probe, ResultPart, Trial
-from utils.feedback.shape_relations import shape_relation_text
-from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, hard_coded_size_hint, has_hard_coded_size
+from utils.feedback.probe import Probe, Trial
+from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, hard_coded_size_hint
+from utils.feedback.structure_diagnostics import diagnose_shape, diagnose_structure, part_name
 from utils.feedback.torch_errors import explain_failure
 
 
@@ -177,113 +167,11 @@ def diagnose_missing_exception(probe: Probe, trial: Trial) -> str | None:
     return f"{call} should raise {article(expected.type)}{why}. Your code returned {type_text(trial.yours.value)}."
 
 
-def diagnose_structure(probe: Probe, trial: Trial) -> str | None:
-    """Check the type of the result and, for a tuple, the number, order and types of its items."""
-    if trial.expected.failure or trial.yours.failure:
-        return None
-    yours, expected = trial.yours.value, _without_facts(probe, trial)
-    is_value = probe.exercise.kind == "value"
-    call = call_text(probe.exercise, trial.case)
-    if expected is None:
-        return None if yours is None else f"{call} returned {type_text(yours)}, but should return nothing."
-    if yours is None:
-        if is_value:
-            return f"`{call}` is None. Does the line that assigns it end with a call that returns nothing?"
-        return f"{call} returned None. Did you forget `return`?"
-    if (
-        isinstance(expected, tuple)
-        and isinstance(yours, (tuple, list))
-        and (message := _tuple_message(probe, call, yours, expected))
-    ):
-        return message
-    if comparable_type(yours) != comparable_type(expected):
-        is_listed = isinstance(expected, tuple) and isinstance(probe.exercise.returns, tuple)
-        listed = f": {returns_text(probe.exercise)}" if is_listed else ""
-        verbs = (f"`{call}` is", "should be") if is_value else (f"{call} returned", "should return")
-        return f"{verbs[0]} {type_text(yours)}, but {verbs[1]} {type_text(expected)}{listed}.{type_cause_text(yours)}"
-    return None
-
-
-def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple) -> str | None:
-    """Describe what is wrong with the items of a tuple: their number, their order or a type."""
-    exercise = probe.exercise
-    if len(yours) != len(expected):
-        return f"{call} returned {len(yours)} values, but should return {len(expected)}: {returns_text(exercise)}."
-    permuted = any(values_equal(yours, order, exercise.atol, "wider") for order in itertools.permutations(expected))
-    if permuted and not values_equal(yours, expected, exercise.atol, "wider"):
-        return f"The values are right, but their order is not: return {returns_text(exercise)}, in this order."
-    for i, (item, expected_item) in enumerate(zip(yours, expected)):
-        if comparable_type(item) != comparable_type(expected_item):
-            name = part_text(probe.spec(i), i)
-            return (
-                f"{call} returned {type_text(item)} as {name}, but should return {type_text(expected_item)}."
-                f"{type_cause_text(item)}"
-            )
-    return None
-
-
-def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result, without its facts if the exercise's view could not derive facts from the answer."""
-    yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
-    if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
-        return expected
-    if not isinstance(yours, tuple) or len(yours) != len(expected) or not isinstance(yours[-1], Tensor):
-        return expected[:-1]
-    return expected if yours[-1].shape == expected[-1].shape else expected[:-1]
-
-
-def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
-    """Check the shape of each tensor."""
-    for part in probe.result_parts(trial):
-        yours, expected = part.yours.shape, part.expected.shape
-        if yours == expected:
-            continue
-        where = _part_name(probe, trial, part)
-        same_part = [p for t in probe.trials for p in probe.result_parts(t) if p.index == part.index]
-        if len({p.yours.shape for p in same_part}) == 1 and len({p.expected.shape for p in same_part}) > 1:
-            fixed = f"has shape {shape_text(yours)} for every input" if len(yours) else "is a single number"
-            message = f"{where} {fixed}; here {named_shape_text(expected, part.spec)} is expected."
-            return message + (_fixed_shape_hint(probe, yours) or constant_axis_hint(probe))
-        swapped = min(len(yours), len(expected)) > 1 and yours == part.expected.mT.shape
-        with_axes = " (the sizes of its last two axes are swapped)" if swapped else ""
-        message = f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
-        relation = "" if swapped else shape_relation_text(yours, expected, part.spec)
-        return message + (fixed_axis_hint(probe, trial) or constant_axis_hint(probe) or relation)
-    return None
-
-
-def _part_name(probe: Probe, trial: Trial, part: ResultPart) -> str:
-    """Name a part of a result: by its key in a dict, by its name in a tuple, by its number in a list."""
-    expected = trial.expected.value
-    if isinstance(expected, dict):
-        return f"The entry {list(expected)[part.index]!r} of {_call_or_value(probe, trial.case)}"
-    if isinstance(expected, (list, tuple)) and not (part.spec and part.spec.name):
-        return f"Item {part.index} of the result of {_call_or_value(probe, trial.case)}"
-    return result_text(probe.exercise, trial.case, part.index)
-
-
-def _call_or_value(probe: Probe, case: Case) -> str:
-    return f"`{probe.exercise.name}`" if probe.exercise.kind == "value" else call_text(probe.exercise, case)
-
-
-_FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|torch\.(sum|mean|max|prod)\(\s*[^,()]+\)")
-
-
-def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
-    """Explain from the code why a shape never changes, as a sentence with a leading space; "" if unknown."""
-    traits = probe.runner.inspect_code()
-    if not shape and (match := _FULL_REDUCTION.search(traits.source)):
-        return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."
-    if has_hard_coded_size(traits.source, shape):
-        return " Is a size hard-coded that should come from the argument?"
-    return ""
-
-
 def diagnose_device(probe: Probe, trial: Trial) -> str | None:
     """Check that each tensor is on the device of the inputs."""
     for part in probe.result_parts(trial):
         if part.yours.device != part.expected.device:
-            where = _part_name(probe, trial, part)
+            where = part_name(probe, trial, part)
             return (
                 f"{where} is on the device {part.yours.device}, but should be on {part.expected.device}. Create new"
                 " tensors on the device of the input, so that your code also runs on other devices."
@@ -315,7 +203,7 @@ def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
         bad = ~part.yours.isfinite() & part.expected.isfinite()
         if bad.any():
             index = tuple(bad.nonzero()[0].tolist())
-            where = _part_name(probe, trial, part)
+            where = part_name(probe, trial, part)
             place = position_text(index, part.spec)
             value = part.yours[index].item()
             origin = probe.runner.find_nonfinite_origin(trial.case)

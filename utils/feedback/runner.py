@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from utils.feedback.call_trace import CallRecorder, TracedCall
+from utils.feedback.code_traits import CodeTraits, analyse_code
 from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
 from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
 from utils.feedback.instantiate import build_module, copy_value, fill_parameters, make_module_class
@@ -33,7 +34,6 @@ from utils.feedback.observe import (
     call_answer,
     changed_paths,
     collect_tensors,
-    function_source,
     is_float,
     outer_variables,
     preserve_global_state,
@@ -44,19 +44,8 @@ from utils.feedback.observe import (
     values_identical,
 )
 from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
-from utils.lessons.names import read_globals, unread_arguments
 
 RESULT_ONLY = RunOptions()  # record nothing but the result
-
-
-@dataclass(frozen=True)
-class CodeTraits:
-    """The findings of a static analysis of an answer's code."""
-
-    source: str = ""  # the source of the functions that the answer defines
-    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
-    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
-    unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
 
 
 @dataclass(frozen=True)
@@ -124,12 +113,7 @@ class InProcessRunner:
     def inspect_code(self) -> CodeTraits:
         if self.form.kind == "value":
             return CodeTraits()
-        functions = _functions(self.answer)
-        integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and 2 < c < 2**62}
-        global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
-        source = "".join(function_source(f.__code__) for f in functions)
-        unused = unread_arguments(self.answer.__code__) if isinstance(self.answer, types.FunctionType) else ()
-        return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused)
+        return analyse_code(self.answer)
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
         value = self.answer
@@ -394,36 +378,7 @@ def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> O
     return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))
 
 
-# --- static analysis ------------------------------------------------------------------------------------
-
-
-def _functions(answer: Any) -> list[types.FunctionType]:
-    if inspect.isclass(answer):
-        return [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
-    return [answer] if isinstance(answer, types.FunctionType) else []
-
-
-def _constants(code: types.CodeType) -> set:
-    """Return the constants of a code object, including those inside tuples."""
-    constants = (c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)))
-    return {c for c in constants if not isinstance(c, types.CodeType)}
-
-
-def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
-    """Return the notebook's variables that a function reads, tensors and numbers first.
-
-    Constants in capitals, functions, classes, modules and bools do not count.
-    """
-    variables = []
-    for name in sorted(read_globals(function.__code__)):
-        value = function.__globals__.get(name)
-        if name.isupper() or value is None or callable(value) or isinstance(value, (bool, types.ModuleType)):
-            continue
-        variables.append((name, _KINDS.get(type(value), "a tensor" if isinstance(value, Tensor) else "")))
-    return sorted(variables, key=lambda variable: not variable[1])
-
-
-_KINDS = {int: "a number", float: "a number"}
+# --- emulated devices --------------------------------------------------------------------------------
 
 
 def _call_on_fake_device(call: Callable[..., Any], case: Case) -> DeviceMoveResult:

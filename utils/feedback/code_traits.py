@@ -1,0 +1,62 @@
+"""Analyse the code of an answer without running it."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from utils.feedback.observe import function_source
+from utils.lessons.names import read_globals, unread_arguments
+
+
+@dataclass(frozen=True)
+class CodeTraits:
+    """The findings of a static analysis of an answer's code."""
+
+    source: str = ""  # the source of the functions that the answer defines
+    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
+    notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
+    unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
+
+
+def analyse_code(answer: Any) -> CodeTraits:
+    """Analyse a function, or the methods of a class."""
+    functions = _functions(answer)
+    integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and 2 < c < 2**62}
+    global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
+    source = "".join(function_source(f.__code__) for f in functions)
+    unused = unread_arguments(answer.__code__) if isinstance(answer, types.FunctionType) else ()
+    return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused)
+
+
+def _functions(answer: Any) -> list[types.FunctionType]:
+    if inspect.isclass(answer):
+        return [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
+    return [answer] if isinstance(answer, types.FunctionType) else []
+
+
+def _constants(code: types.CodeType) -> set:
+    """Return the constants of a code object, including those inside tuples."""
+    constants = (c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)))
+    return {c for c in constants if not isinstance(c, types.CodeType)}
+
+
+def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
+    """Return the notebook's variables that a function reads, tensors and numbers first.
+
+    Constants in capitals, functions, classes, modules and bools do not count.
+    """
+    variables = []
+    for name in sorted(read_globals(function.__code__)):
+        value = function.__globals__.get(name)
+        if name.isupper() or value is None or callable(value) or isinstance(value, (bool, types.ModuleType)):
+            continue
+        variables.append((name, _KINDS.get(type(value), "a tensor" if isinstance(value, Tensor) else "")))
+    return sorted(variables, key=lambda variable: not variable[1])
+
+
+_KINDS = {int: "a number", float: "a number"}
