@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -146,8 +146,8 @@ class FakeTrainableModel(nn.Module):
         self.optimizer = optimizer or FakeOptimizer(list(self.parameters()), 0.1 if signs else 0.5, signs)
 
     def __deepcopy__(self, memo: dict[int, object]) -> FakeTrainableModel:
-        values = [p.detach().clone() for p in self.parameters()]
-        twin = FakeTrainableModel(*values, optimizer=self.optimizer, fresh=self.fresh)
+        table, bias = (p.detach().clone() for p in self.parameters())
+        twin = FakeTrainableModel(table, bias, optimizer=self.optimizer, fresh=self.fresh)
         for p in twin.parameters():
             p.grad = None if self.fresh else p.detach().roll(1, 0)
         # An answer may have changed the learning rate.
@@ -159,7 +159,7 @@ class FakeTrainableModel(nn.Module):
         return (3.0 if self.training else 1.5) * (self.table[src] + self.bias)
 
 
-def view_training_step(result: object, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
+def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
     """Collect the effects of one training step.
 
     Returns:
@@ -183,4 +183,6 @@ def view_training_step(result: object, model: FakeTrainableModel, optimizer: Fak
 
 def remove_last_layer(model: nn.Module) -> None:
     """Remove the last layer of a CogModel, as a later cell of the lesson does."""
-    del model.layers[-1]
+    layers = model.get_submodule("layers")
+    assert isinstance(layers, nn.ModuleList)
+    del layers[-1]
