@@ -70,6 +70,13 @@ def test_the_first_wrong_line_is_named(mixed, old, new, departure, line):
     assert all(t.state == "right" for t in report.trace if 2 < t.line < line)
 
 
+def test_a_line_with_a_wrong_result_is_not_marked_as_right(mixed):
+    """The last line computes the scores once more, rightly, and then uses the wrong weights."""
+    body = RIGHT.replace("** 0.5", "** 0.3").replace("weights @ x", "((x @ keys.mT) * 0 + weights) @ x")
+    report = diagnose(mixed, answer(body))
+    assert [t.state for t in report.trace if t.line == 6] == [""], str(report)
+
+
 def test_the_tables_show_the_wrong_step(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("** 0.5", "** 0.3")))
     assert report.table.caption == "mixed(x) with x of shape [5, 2]: the scaled scores"

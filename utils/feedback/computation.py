@@ -10,7 +10,7 @@ from utils.feedback.call_trace import TracedCall
 from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
 from utils.feedback.observe import is_float
 
-LEAST = 3e-6  # the smallest tolerance, because another order of operations changes the last digits
+MIN_TOLERANCE = 3e-6  # the smallest tolerance, because another order of operations changes the last digits
 ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
@@ -33,7 +33,7 @@ class Computation:
 
     def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
         self.milestones, self.calls = milestones, calls
-        self.atol = min(ATOL, max(LEAST, atol))
+        self.atol = min(ATOL, max(MIN_TOLERANCE, atol))
         self.inputs = [[j for j in call.inputs if j < i] for i, call in enumerate(calls)]
         self.reached: list[int | None] = [None] * len(calls)
         self.kinds: list[Match | None] = [None] * len(calls)

@@ -34,7 +34,7 @@ from utils.feedback.runner import (
     observe_answer,
 )
 from utils.feedback.source_lint import find_lint
-from utils.feedback.sweeps import Finding, run_sweeps, tolerant
+from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
@@ -130,7 +130,7 @@ def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Repor
     """Report the fault that a sweep found. A wrong trial is explained like the trial of any other case."""
     if finding.trial is None:
         return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
-    report = _failure_report(Probe(tolerant(exercise), runner, [finding.trial]))
+    report = _failure_report(Probe(with_sweep_tolerance(exercise), runner, [finding.trial]))
     if report.reason == "difference":
         report.reason, report.property, report.relation = "property", finding.sweep, None
     return report

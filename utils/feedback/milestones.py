@@ -316,6 +316,7 @@ class _Explanation:
                 sure.add(call.line)
             if k is not None and first_line.setdefault(k, call.line) == call.line and self._label(i) not in line_notes:
                 line_notes.append(self._label(i))
+        sure -= {call.line for i, call in enumerate(self.calls) if not self.computation.is_right(i)}
         if wrong_line is not None and expected:
             notes[wrong_line].append(f"does not give {expected}")
         lines = [

@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 
 @functools.lru_cache(maxsize=128)
-def tolerant(exercise: Exercise) -> Exercise:
+def with_sweep_tolerance(exercise: Exercise) -> Exercise:
     """Return the exercise with the tolerance of the sweeps, and without misconceptions.
 
     Each misconception is wrong on a case of the exercise, so an answer that is right on all cases is no misconception.
@@ -94,7 +94,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
     return None
 
 
-def _complete(observations: list[Observation], count: int) -> list[Observation]:
+def _require_all_runs(observations: list[Observation], count: int) -> list[Observation]:
     """Return the observations of several runs. Only an exception may end the runs before there are `count` of them.
 
     Raises:
@@ -113,7 +113,7 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
         trial = compare_where_finite(
             case, yours, cached_oracle_observation(exercise, case, False), name in _NOT_PROMISED
         )
-        if not trial.is_correct(tolerant(exercise)):
+        if not trial.is_correct(with_sweep_tolerance(exercise)):
             return Finding(name, trial)
         if changes := unexpected_changes(yours, trial.expected):
             call = call_text(exercise, case)
@@ -153,15 +153,15 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
     for sequence, gradients in itertools.product(call_sequences(exercise), (True, False)):
         if not gradients and not exercise.requires_gradients:
             continue
-        observations = _complete(runner.run_in_sequence(sequence, gradients), len(sequence))
+        observations = _require_all_runs(runner.run_in_sequence(sequence, gradients), len(sequence))
         for i, (case, yours) in enumerate(zip(sequence, observations)):
             expected = cached_oracle_observation(exercise, case, False)
             parsed = parse_observation(exercise, case, yours)
             trial = compare_where_finite(case, parsed, expected, False)
-            if trial.is_correct(tolerant(exercise)):
+            if trial.is_correct(with_sweep_tolerance(exercise)):
                 continue
             alone = parse_observation(exercise, case, runner.run(case))
-            alone_right = compare_where_finite(case, alone, expected, False).is_correct(tolerant(exercise))
+            alone_right = compare_where_finite(case, alone, expected, False).is_correct(with_sweep_tolerance(exercise))
             kept = observations[i - 1].kept if i else ()
             if not (alone_right or kept):
                 return Finding("sizes", compare_where_finite(case, alone, expected, False))
@@ -171,7 +171,7 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 def _sweep_seed(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
     for case in cases_without_generator(exercise):
-        observations = _complete(runner.run_in_sequence([case, replace(case, seed=case.seed + 1), case]), 3)
+        observations = _require_all_runs(runner.run_in_sequence([case, replace(case, seed=case.seed + 1), case]), 3)
         if any(o.failure for o in observations):
             return Finding("sizes", Trial(case, observations[-1], cached_oracle_observation(exercise, case, False)))
         first, _, again = observations
@@ -209,11 +209,13 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
             gradient = gradients[leaf]
             tolerance = TOLERANCE * float(1 + expected.abs().max())
             if gradient is None and float(expected.abs().max()) > tolerance:
-                return Finding(name, message=f"The result is right, but no gradient reaches {leaf}.{_guess(runner)}")
+                return Finding(
+                    name, message=f"The result is right, but no gradient reaches {leaf}.{_detaching_hint(runner)}"
+                )
             if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
                 message = (
                     f"The result is right, but the gradient for {leaf} is not: your code treats something that depends"
-                    f" on {leaf} as a constant, or its result differs by too little to notice.{_guess(runner)}"
+                    f" on {leaf} as a constant, or its result differs by too little to notice.{_detaching_hint(runner)}"
                 )
                 return Finding(name, message=message)
     return None
@@ -222,7 +224,7 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
 _DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
 
 
-def _guess(runner: Runner) -> str:
+def _detaching_hint(runner: Runner) -> str:
     match = _DETACHING_CALL.search(runner.inspect_code().source)
     return f" Does `{match[0]}` turn something into a constant?" if match else ""
 
@@ -255,9 +257,9 @@ def _sweep_copies(exercise: Exercise, runner: Runner, name: str) -> Finding | No
     if case is None:
         return None
     expected = cached_oracle_observation(exercise, case, False)
-    for (sweep, what), yours in zip(_COPIES, _complete(runner.run_copies(case), len(_COPIES))):
+    for (sweep, what), yours in zip(_COPIES, _require_all_runs(runner.run_copies(case), len(_COPIES))):
         parsed = parse_observation(exercise, case, yours)
-        right = compare_where_finite(case, parsed, expected, False).is_correct(tolerant(exercise))
+        right = compare_where_finite(case, parsed, expected, False).is_correct(with_sweep_tolerance(exercise))
         if sweep == name and not right:
             failure = yours.failure
             outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives another result"
