@@ -1166,6 +1166,8 @@ _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_he
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
 _SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, small mistakes change a token
+# The width of a head is not 4, whose square root is also its half. A wrong scale changes two tokens of sixty.
+_WIDE_HEADS = replace(_WRITING, d_model=15, vocab_size=200)
 # The numbers of some blocks and heads of this model have two digits.
 _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
 
@@ -1226,6 +1228,7 @@ exercise(
             5,
             note="with a model that predicts the first and the last token of its vocabulary",
         ),
+        case(_writer(_WIDE_HEADS, 129), rand.integers(60, 5, high=200), 1, note="with many texts"),
     ],
     returns=Int("batch longer"),
     differentiable=False,

@@ -74,7 +74,7 @@ def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
 def _classify_report(report: Report) -> str:
     """Return the outcome for the report of an answer that did not pass."""
     if report.reason == "difference":
-        return EXPLAINED if report.relation else PLAIN
+        return EXPLAINED if report.relation or report.trace else PLAIN
     return {"misconception": NAMED, "raised": STOPPED}.get(report.reason, EXPLAINED)
 
 
