@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import unicodedata
 
 import pytest
 from typer.testing import CliRunner
@@ -406,3 +407,11 @@ def test_the_command_says_what_it_did(tmp_path):
     assert str(tmp_path / "in") in done.stdout and "absent 2" in done.stderr
     refused = run(tmp_path / "none.zip", "--roster", tmp_path / "roster.csv")
     assert refused.exit_code == 2 and len(refused.stderr.splitlines()) == 1 and "none.zip" in refused.stderr
+
+
+def test_names_that_a_mac_has_decomposed_are_found(intake, tmp_path):
+    """macOS writes "ö" as "o" and a separate mark; the roster has one character."""
+    (tmp_path / "umlaut.csv").write_text("id,name\njörg,J. Müller\n", encoding="utf-8")
+    folder = unicodedata.normalize("NFD", "jörg")
+    done = intake({f"{folder}/02_simplified_attention.ipynb": MINE}, roster=tmp_path / "umlaut.csv")
+    assert [student.id for student in done.students] == ["jörg"]

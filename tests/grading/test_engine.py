@@ -186,7 +186,10 @@ def test_processes_that_are_killed_are_replaced_and_the_task_that_kills_them_is_
     folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo", "dora")})
     done = engine.grade(folder, tmp_path / "out", settings=engine.Settings(isolation="none"), jobs=2)
     assert [line.split(":")[0] for line in done.lost_submissions] == ["ben, 00_start_here"]
-    assert sorted(r.student for r in read_results(tmp_path / "out")) == ["anna", "cleo", "dora"]
+    found = states(tmp_path / "out")
+    assert found == {"ben 00": ["unreadable"]} | {f"{name} 00": ["absent"] for name in ("anna", "cleo", "dora")}
+    again = engine.grade(folder, tmp_path / "out", executor=Counting())
+    assert (again.graded_count, again.reused_count) == (1, 3)  # Only the lost submission is tried again.
 
 
 # --- dependencies between exercises ---------------------------------------------------------------------

@@ -18,8 +18,8 @@ from tests.grading.submission_files import read_tree
 from utils.cli.commands import app
 from utils.feedback.report import Report, Table
 from utils.grading.intake.folders import FolderError
-from utils.grading.intake.roster import Student, format_roster
-from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, ResultError, write_result
+from utils.grading.intake.roster import RosterError, Student, format_roster
+from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, write_result
 from utils.grading.reports.class_page import display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
 from utils.grading.reports.report_writer import write_reports
@@ -477,12 +477,14 @@ def test_nothing_is_written_without_results_or_a_roster_or_over_other_files(grad
     folders = [tmp_path / name for name in ("results", "elsewhere", "report")]
     assert refusal(ReportError, write_reports, *folders) == snapshot
     before = graded()
-    (tmp_path / "results" / "s2" / f"{MASK}.json").write_text("{", encoding="utf-8")
-    assert refusal(ResultError, graded, []) == snapshot
+    roster = tmp_path / "handed-in" / "roster.csv"
+    roster.write_text("id\n", encoding="utf-8")
+    with pytest.raises(RosterError):
+        write_reports(tmp_path / "results", out=tmp_path / "report")
     assert {n: c.decode() for n, c in read_tree(tmp_path / "report").items()} == before, "the old report stays"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x", encoding="utf-8")
-    write_result(tmp_path / "results", RESULTS[-1])
+    roster.write_bytes(format_roster((ADA,)).encode())
     with pytest.raises(FolderError):
         write_reports(tmp_path / "results", out=tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]

@@ -125,15 +125,15 @@ def grade(
                 f"Lesson {number} was not handed in or does not pass, so {exercises} of later lessons wait for it."
                 f" After you have handed out its answers, pass --with-answers {number} on every run."
             )
-        if done.lost_submissions:
-            for submission in done.lost_submissions:
-                print_error(f"Not graded, because its worker died: {submission}")
-            print_error("Run the command again: finished results are kept.")
-            raise typer.Exit(1)
+        for submission in done.lost_submissions:
+            print_error(f"Not graded: {submission}")
         if nbgrader:
             _record_points(nbgrader, handed_in, out, stems)
         is_default = handed_in == out.parent / "handed-in"  # the default of `report`
         _print_next_command("report", out, *(() if is_default else ("--handed-in", handed_in)))
+        if done.lost_submissions:
+            print_error("To try these submissions again, run the same command: finished results are kept.")
+            raise typer.Exit(1)
 
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:

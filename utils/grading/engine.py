@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import json
@@ -29,7 +30,15 @@ from utils import lessons
 from utils.feedback.exercise import find_exercise
 from utils.feedback.report import Report
 from utils.grading.judge.bubblewrap import MOUNTED_PACKAGES, Isolation, SandboxError, isolation_problem
-from utils.grading.judge.results import SCHEMA, LessonResult, ResultError, read_result, result_path, write_result
+from utils.grading.judge.results import (
+    SCHEMA,
+    LessonResult,
+    ResultError,
+    read_result,
+    result_path,
+    ungraded_result,
+    write_result,
+)
 from utils.grading.judge.sandbox import Sandbox
 from utils.grading.judge.submissions import (
     GradingError,
@@ -49,6 +58,7 @@ from utils.grading.runner.isolation import ResourceLimits
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class GradingSummary:
         graded_count: the number of results that this run produced.
         state_counts: the number of exercises of the new results in each state.
         wait_counts: the number of these exercises that wait for an earlier lesson, by that lesson's number.
-        lost_submissions: the submissions whose worker died at every attempt, and the error for each.
+        lost_submissions: the submissions that could not be graded, and the error for each.
     """
 
     reused_count: int = 0
@@ -251,7 +261,8 @@ def grade(
 
     with tqdm(total=total, unit="page", disable=not progress) as bar:
         for result in _grade_all(todo, settings, executor, jobs, summary):
-            write_result(out, result)
+            if not _write(out, result, summary):
+                continue
             summary.graded_count += 1
             summary.state_counts.update(e.state for e in result.exercises)
             earlier = (lessons_by_exercise()[e.waits_for] for e in result.exercises if e.waits_for)
@@ -259,6 +270,24 @@ def grade(
             bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
         bar.update(summary.reused_count + summary.graded_count + len(summary.lost_submissions) - bar.n)
     return summary
+
+
+def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
+    """Write a result, and return whether the submission was graded. If not, name it in `done`.
+
+    Raises:
+        OSError: the disk is full or defective, so no other result could be written.
+    """  # noqa: DOC501  (a ValueError is never raised again)
+    why = next((incident.detail for incident in result.incidents if incident.kind == "grading"), "")
+    try:
+        write_result(out, result)
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in DISK_ERRORS:
+            raise
+        why = f"{type(error).__name__}: {error}"
+    if why:
+        done.lost_submissions.append(ascii(f"{result.student}, {result.lesson}: {why}")[1:-1])
+    return not why
 
 
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
@@ -311,7 +340,8 @@ def _grade_all(
                     if attempt + 1 < ATTEMPTS:
                         retries.append((task, attempt + 1))
                     else:
-                        done.lost_submissions.append(f"{task.student}, {task.lesson}: {type(error).__name__}: {error}")
+                        absent = absent_result(task.student, task.lesson)
+                        yield ungraded_result(absent, f"{type(error).__name__}: {error}")
                     if isinstance(error, BrokenExecutor) and executor is None:
                         retries += running.values()
                         running.clear()

@@ -10,6 +10,7 @@ import io
 import os
 import stat
 import time
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from utils.grading.judge.submissions import open_untrusted
+from utils.grading.runner.framing import clean_text
 
 MEGABYTE = 10**6
 MAX_FILE = 64 * MEGABYTE  # Notebooks with pictures usually take a few megabytes, at most a few tens of megabytes.
@@ -86,6 +88,11 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
             yield file
 
 
+def clean_path(path: str) -> PurePosixPath:
+    """Return a path without hidden characters, in the form of Unicode that rosters have too; macOS uses another."""
+    return PurePosixPath(unicodedata.normalize("NFC", clean_text(path)))
+
+
 def _iter_nested_zip(file: SourceFile) -> Iterator[SourceFile]:
     """Yield the files of a zip inside the source. A zip inside that zip is not opened but yielded as a file."""
     try:
@@ -109,7 +116,7 @@ def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
             continue
         status = entry.stat(follow_symlinks=False)
         refusal = _refusal_reason(status.st_mode, status.st_size)
-        name = PurePosixPath(path.relative_to(top).as_posix())
+        name = clean_path(path.relative_to(top).as_posix())
         yield SourceFile(top.name, name, status.st_mtime, refusal, lambda path=path: _read_file(path))
 
 
@@ -159,7 +166,7 @@ def _iter_zip(
             for entry in entries:
                 refusal = _entry_refusal_reason(entry)
                 inside = [part for part in _entry_parts(entry) if part not in ("/", "..")]
-                name = within.joinpath(*inside)
+                name = clean_path(within.joinpath(*inside).as_posix())
                 yield SourceFile(
                     source, name, _entry_mtime(entry), refusal, lambda entry=entry: _read_entry(packed, entry)
                 )

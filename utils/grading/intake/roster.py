@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from utils.grading.intake.csv_tables import format_csv, unguard_formula
+from utils.grading.runner.framing import clean_text
 
 # The accepted names of each column in English and German, in lower case, without spaces, dots, hyphens or underscores.
 HEADERS = {
@@ -131,6 +132,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         raise RosterError(f"{path} is not UTF-8. Save it from the spreadsheet as “CSV UTF-8”.") from None
+    text = unicodedata.normalize("NFC", clean_text(text))
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(DELIMITERS, key=first.count)
     try:

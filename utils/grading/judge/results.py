@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ STATES: tuple[str, ...] = get_args(State)
 # If a lesson has only these states, its points are left empty instead of 0, because the instructor decides on them.
 NOT_GRADED = ("absent", "unreadable")
 
-Kind = Literal["time", "memory", "processes", "network", "file", "tampering"]
+Kind = Literal["time", "memory", "processes", "network", "file", "tampering", "grading"]
 
 
 class ResultError(ValueError):
@@ -35,7 +36,7 @@ class ResultError(ValueError):
 
 @dataclass(frozen=True)
 class Incident:
-    """A forbidden action of a submission, or a limit that it exceeded.
+    """A forbidden action of a submission, a limit that it exceeded, or a failure to grade it.
 
     Attributes:
         exercise: the exercise in which it happened; "" if it happened while the page was parsed.
@@ -122,6 +123,19 @@ class LessonResult:
         return any(e.state not in NOT_GRADED for e in self.exercises)
 
 
+def ungraded_result(absent: LessonResult, why: str) -> LessonResult:
+    """Return the result of a lesson that was handed in, but could not be graded, written or reported.
+
+    Its key is empty, so the next run grades the lesson again.
+
+    Args:
+        absent: the result if the lesson had not been handed in.
+    """
+    message = f"This lesson could not be graded ({why}). Your instructor decides how many points it gets."
+    lost = tuple(dataclasses.replace(e, state="unreadable", message=message) for e in absent.exercises)
+    return dataclasses.replace(absent, key="", exercises=lost, incidents=(Incident("grading", "", why),))
+
+
 def result_path(folder: str | Path, student: str, lesson: str) -> Path:
     """Return the path of a result, `folder/ID/NN_stem.json`.
 
@@ -129,15 +143,25 @@ def result_path(folder: str | Path, student: str, lesson: str) -> Path:
         ResultError: the id or the lesson cannot name a file. (`coginst collect` only creates names that can.)
     """
     for name in (student, lesson):
-        if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
+        if name in ("", ".", "..") or set(name) & set("/\\\0") or not is_utf8(name):
             raise ResultError(
-                f"{name!r} cannot name a folder or a file. Grade the folder that `coginst collect` wrote."
+                f"{name!a} cannot name a folder or a file. Grade the folder that `coginst collect` wrote."
             )
     return Path(folder) / student / f"{lesson}.json"
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether a text can be written; a file name that is not UTF-8 cannot."""
+    return not re.search("[\ud800-\udfff]", text)
+
+
 def write_result(folder: str | Path, result: LessonResult) -> Path:
-    """Write a result atomically to its path in `folder`, create missing folders, and return the path."""
+    """Write a result atomically to its path in `folder`, create missing folders, and return the path.
+
+    Raises:
+        ResultError: see `result_path`.
+        OSError: the file cannot be written.
+    """
     path = result_path(folder, result.student, result.lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(dataclasses.asdict(result), ensure_ascii=False, indent=1) + "\n")

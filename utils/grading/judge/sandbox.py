@@ -25,7 +25,14 @@ from utils.grading.judge.bubblewrap import (
     runner_environment,
 )
 from utils.grading.judge.results import Kind
-from utils.grading.runner.framing import FROM_RUNNER, Channel, ChannelClosed, ChannelTimeout, ProtocolError
+from utils.grading.runner.framing import (
+    FROM_RUNNER,
+    Channel,
+    ChannelClosed,
+    ChannelTimeout,
+    ProtocolError,
+    clean_texts,
+)
 from utils.grading.runner.isolation import ProcessExit, ResourceLimits
 from utils.grading.runner.protocol import (
     AnswerMissing,
@@ -257,7 +264,7 @@ class Session(contextlib.AbstractContextManager):
             if self.channel.has_unread_data():
                 raise ProtocolError("a reply without a request")
             data, tensors = self._send_and_receive(request, blob)
-            reply = convert(data, Reply)
+            reply = convert(clean_texts(data), Reply)
             self.notes += [(kind, text[:200]) for kind, text in reply.notes]
             outcome = reply.outcome
             if isinstance(outcome, TimeUp) and reply.id in (None, request.id):

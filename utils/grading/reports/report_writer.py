@@ -8,6 +8,7 @@ from pathlib import Path
 
 from utils.grading.intake.folders import replace_folder, write_text
 from utils.grading.intake.roster import read_roster
+from utils.grading.judge.results import ungraded_result
 from utils.grading.reports import grade_exports
 from utils.grading.reports.class_page import class_page
 from utils.grading.reports.redact import redact_name
@@ -16,6 +17,7 @@ from utils.grading.reports.tally import (
     Mistake,
     ReportError,
     Tally,
+    complete_results,
     read_columns,
     read_student_results,
     read_tries,
@@ -54,7 +56,6 @@ def write_reports(
 
     Raises:
         ReportError: there are no results, or no roster.
-        ResultError: a file is not a result.
         RosterError: the roster cannot be used.
         FolderError: `out` contains other files.
     """
@@ -67,9 +68,16 @@ def write_reports(
     tally = Tally([], read_columns(results))
     with replace_folder(out, SIGN) as folder:
         for student in students:
-            student_results = read_student_results(results, student)
-            lessons = tally.add_student(student, student_results, read_tries(handed_in, student))
-            write_text(folder / "students" / f"{student.folder}.html", student_page(student, lessons))
+            found = read_student_results(results, handed_in, student, tally.columns)
+            try:
+                page = student_page(student, complete_results(tally.columns, student, found))
+            except Exception as error:  # No student's result may prevent the reports on other students.
+                why = f"its page cannot be written ({type(error).__name__}: {error})"
+                absent = complete_results(tally.columns, student, {})
+                found = {lesson.lesson: ungraded_result(lesson, why) for lesson in absent if lesson.lesson in found}
+                page = student_page(student, complete_results(tally.columns, student, found))
+            write_text(folder / "students" / f"{student.folder}.html", page)
+            lessons = tally.add_student(student, found, read_tries(handed_in, student))
             for lesson in lessons:
                 if lesson.is_handed_in:
                     path = folder / "gradescope" / lesson.lesson / f"{student.folder}.json"

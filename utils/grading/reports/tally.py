@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -14,7 +16,15 @@ from typing import cast
 
 from utils import lessons
 from utils.grading.intake.roster import Student
-from utils.grading.judge.results import ExerciseResult, Incident, Kind, LessonResult, read_result
+from utils.grading.judge.results import (
+    ExerciseResult,
+    Incident,
+    Kind,
+    LessonResult,
+    ResultError,
+    read_result,
+    ungraded_result,
+)
 
 WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
 MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
@@ -131,17 +141,12 @@ class Tally:
         Returns:
             The student's results in every lesson, "absent" for what was not handed in.
         """
-        by_name = {(stem, e.name): e for stem, lesson in results.items() for e in lesson.exercises}
-        by_lesson: dict[str, list[ExerciseResult]] = defaultdict(list)
-        for column in self.columns:
-            absent = ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
-            result = by_name.get((column.lesson, column.exercise), absent)
-            by_lesson[column.lesson].append(result)
+        complete = complete_results(self.columns, student, results)
+        for column, result in zip(self.columns, (result for lesson in complete for result in lesson.exercises)):
             if result.state in WRONG:
                 self._get_mistake(column, result).add_student(student, result.answer)
             if result.state == "passed" and tries.get(result.name):
                 self.tries[result.name].append(tries[result.name])
-        complete = [LessonResult(student.folder, stem, "", tuple(found)) for stem, found in by_lesson.items()]
         self.students.append(student)
         self.states.append([result.state for lesson in complete for result in lesson.exercises])
         self.scores.append([lesson.points if lesson.is_graded else lesson.exercises[0].state for lesson in complete])
@@ -263,13 +268,13 @@ def read_columns(results: Path) -> list[Column]:
 
     Raises:
         ReportError: there are no results.
-        ResultError: a file is not a result.
     """
     results_by_stem: dict[str, LessonResult] = {}
     for path in sorted(results.glob("*/[0-9][0-9]_*.json")):
         # All results of a lesson have the same exercises, except that an unreadable page may have none.
         if path.stem not in results_by_stem or not results_by_stem[path.stem].exercises:
-            results_by_stem[path.stem] = read_result(path)
+            with contextlib.suppress(ResultError):  # `read_student_results` reports this error.
+                results_by_stem[path.stem] = read_result(path)
     if not results_by_stem:
         raise ReportError(f"{results} contains no results. `coginst grade` writes them.")
     return [
@@ -277,9 +282,33 @@ def read_columns(results: Path) -> list[Column]:
     ]
 
 
-def read_student_results(results: Path, student: Student) -> dict[str, LessonResult]:
-    """Read one student's results, by lesson. Raises `ResultError`."""
-    return {path.stem: read_result(path) for path in sorted((results / student.folder).glob("[0-9][0-9]_*.json"))}
+def complete_results(
+    columns: Sequence[Column], student: Student, results: Mapping[str, LessonResult]
+) -> list[LessonResult]:
+    """Return a student's results in every lesson; an exercise without a result is absent."""
+    by_name = {(stem, e.name): e for stem, lesson in results.items() for e in lesson.exercises}
+    by_lesson: dict[str, list[ExerciseResult]] = defaultdict(list)
+    for column in columns:
+        absent = ExerciseResult(column.exercise, "absent", 0.0, column.max_points)
+        by_lesson[column.lesson].append(by_name.get((column.lesson, column.exercise), absent))
+    return [LessonResult(student.folder, stem, "", tuple(found)) for stem, found in by_lesson.items()]
+
+
+def read_student_results(
+    results: Path, handed_in: Path, student: Student, columns: Sequence[Column]
+) -> dict[str, LessonResult]:
+    """Read one student's results, by lesson. A damaged result, or a missing one of a lesson handed in, is ungraded."""
+    found: dict[str, LessonResult] = {}
+    for absent in complete_results(columns, student, {}):
+        path = results / student.folder / f"{absent.lesson}.json"
+        try:
+            found[absent.lesson] = read_result(path)
+        except ResultError as error:
+            if path.exists():
+                found[absent.lesson] = ungraded_result(absent, str(error).replace(f"{results}{os.sep}", ""))
+            elif any((handed_in / student.folder).glob(f"{absent.lesson}.*")):
+                found[absent.lesson] = ungraded_result(absent, "it has no result; `coginst grade` writes one")
+    return found
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:

@@ -147,6 +147,27 @@ def parse_json(text: bytes, bounds: Bounds) -> Any:
     raise ProtocolError(f"lists or objects nested more than {bounds.depth} levels deep")
 
 
+# Control characters except "\t", "\n" and "\r", and marks that change the direction of the text after them.
+_HIDDEN = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0x202A, 0x202F)], "\ufffd")
+_HIDDEN |= dict.fromkeys([*range(0x2066, 0x206A), *range(0xD800, 0xE000)], "\ufffd")
+
+
+def clean_text(text: str) -> str:
+    """Return a text without control characters, marks of direction and lone surrogates."""
+    return text if text.isprintable() else text.translate(_HIDDEN)
+
+
+def clean_texts(data: Any) -> Any:
+    """Return JSON data with all its texts cleaned."""
+    if isinstance(data, str):
+        return clean_text(data)
+    if isinstance(data, list):
+        return [clean_texts(value) for value in data]
+    if isinstance(data, dict):
+        return {clean_texts(key): clean_texts(value) for key, value in data.items()}
+    return data
+
+
 def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [*value, *value.values()]
