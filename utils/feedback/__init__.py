@@ -1,1 +1,1 @@
-"""Check a learner's answers: run them, compare their results with an oracle's, and explain what is wrong."""
+"""Check a learner's answer: run it, compare its results with those of an oracle, and explain what is wrong."""

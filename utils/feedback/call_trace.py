@@ -1,4 +1,4 @@
-"""Record the torch calls of an answer's own lines, with their results."""
+"""Record the torch calls that the lines of an answer make, with their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from utils.feedback.op_trace import collect_tensors
 
-MAX_CALLS = 400  # the number of recorded calls
+MAX_CALLS = 400  # later calls are not recorded
 MAX_NUMBERS = 20_000  # a larger result is recorded without its numbers
 
 
@@ -28,7 +28,8 @@ class TracedCall:
         value: the result if it is a tensor of numbers or bools, otherwise None.
         inputs: the indices of the earlier calls whose results are arguments of this call.
         has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
-        is_direct: whether the learner's line makes the call itself, rather than a layer or function that it calls.
+        is_direct: True if the learner's line makes the call itself; False if a layer or function called by this line
+            does.
     """
 
     name: str
@@ -43,7 +44,7 @@ class TracedCall:
 class CallRecorder(TorchFunctionMode):
     """Records each torch call of the learner's lines that returns a tensor, while the mode is active.
 
-    A call inside a layer counts as a call of the line that calls the layer.
+    A call inside a layer is attributed to the line that calls the layer.
 
     Args:
         files: the names of the files that contain the learner's own code; None records the calls of all code.
@@ -84,7 +85,7 @@ class CallRecorder(TorchFunctionMode):
             self.calls.append(TracedCall(name, line, code, shown, inputs, others, is_direct))
 
     def _line(self) -> tuple[int | None, str, bool]:
-        """Return the learner's line that is running, its text, and whether the line makes the call itself."""
+        """Return the learner's line that is running, its text, and whether this line makes the call itself."""
         frame, is_direct = sys._getframe(3), True
         while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
             in_torch = f"{os.sep}torch{os.sep}" in frame.f_code.co_filename
@@ -96,6 +97,6 @@ class CallRecorder(TorchFunctionMode):
 
 
 _WRITES = {"setitem"}  # calls that return nothing and change their first argument
-# calls that ask for a property of a tensor instead of computing one
+# Calls that only query a property of a tensor.
 _NOT_COMPUTED = {"get", "size", "dim", "numel", "is_floating_point", "len", "stride", "is_contiguous", "set", "item",
                  "tolist", "requires_grad"}  # fmt: skip

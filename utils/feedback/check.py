@@ -22,7 +22,7 @@ from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 
-STRICT = "COURSE_CHECKS"  # CI sets this to "strict", so that a check that does not pass raises CheckFailed
+STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict"; a check that does not pass then raises CheckFailed
 
 
 class CheckFailed(AssertionError):
@@ -30,7 +30,7 @@ class CheckFailed(AssertionError):
 
 
 class UnfinishedExercise(NotImplementedError):
-    """A lesson needs an exercise that is not finished; the message names the exercise and its lesson."""
+    """A lesson needs an exercise that is not finished. The message names the exercise and its lesson."""
 
 
 def check(*answers: Any, **values: Any) -> Report:
@@ -38,15 +38,15 @@ def check(*answers: Any, **values: Any) -> Report:
 
     Args:
         answers: one function or class with the name of its exercise.
-        values: alternatively one value, by keyword: `check(context_vec_2=context_vec_2)`.
+        values: for a value, a single keyword argument instead: `check(context_vec_2=context_vec_2)`.
 
     Returns:
-        A `Report` with `.status` ("passed", "failed", "todo"), `.misconception` and `.message`. It is true if the
-        exercise passed.
+        A `Report` with `.status` ("passed", "failed", "todo"), `.misconception` and `.message`. `bool(report)` is True
+        if the exercise passed.
 
     Raises:
-        CheckFailed: the exercise did not pass, and COURSE_CHECKS is "strict". Otherwise `check` never raises because
-            of what an answer does.
+        CheckFailed: the exercise did not pass, and COURSE_CHECKS is "strict". Without "strict", nothing that an answer
+            does makes `check` raise.
     """
     try:
         exercise, answer = _resolve_check_call(answers, values)
@@ -63,7 +63,7 @@ def check(*answers: Any, **values: Any) -> Report:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check those intermediate values of an exercise that exist in the notebook.
+    """Check the intermediate values of an exercise that exist in the notebook.
 
     Return the messages about these values, each with a leading space.
     """
@@ -82,7 +82,7 @@ class _BadCall(ValueError):
 
 
 def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
-    """Return the exercise and the answer for the arguments of `check`.
+    """Return the exercise and the answer that the arguments of `check` specify.
 
     Raises:
         _BadCall: the call does not pass exactly one answer, or the answer has the wrong kind.
@@ -115,10 +115,10 @@ _KIND = {"function": "function", "module": "class"}
 
 
 def _exercise_name(answer: Any) -> str:
-    """Return the name of an answer's exercise.
+    """Return the name of the exercise that an answer belongs to.
 
     Raises:
-        _BadCall: the answer has no such name. The message has advice.
+        _BadCall: the answer has no such name. The message says what to do.
     """
     if isinstance(answer, str):
         raise _BadCall(f"check got the text {answer!r}: pass the function or class itself, without quotes.")
@@ -160,9 +160,9 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
     """Give a hint for an exercise.
 
     Args:
-        exercise: the function or class, `hint(get_mask)`; for a value its name, `hint("context_vec_2")`.
+        exercise: the function or class, as in `hint(get_mask)`; for a value, its name, as in `hint("context_vec_2")`.
         grade: 1 for a nudge, 2 for the idea, 3 for almost the code. Without a grade, each call returns the next hint.
-        value: alternatively a value by keyword, `hint(context_vec_2=...)`.
+        value: instead of `exercise`, a value by keyword, as in `hint(context_vec_2=...)`.
     """
     try:
         named = _resolve_exercise(exercise, value)
@@ -223,9 +223,9 @@ def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
 def yours(name: str) -> Any:
     """Return the learner's own function or class from an earlier lesson, if it passes its check.
 
-    Otherwise, return the reference answer from `solutions/` and print the reason. The learner's lesson is searched for
-    in the notebook's folder, then in a sibling folder with the lesson's name (nbgrader gives each lesson its own
-    folder), then in `course/`.
+    Otherwise, return the reference answer from `solutions/` and print the reason. The search for the learner's lesson
+    covers the notebook's folder, then a sibling folder with the lesson's name (nbgrader gives each lesson its own
+    folder), then `course/`.
 
     Raises:
         UnknownExercise: no exercise has this name.
@@ -246,8 +246,8 @@ def yours(name: str) -> Any:
     return answer
 
 
-# The exercises of the nested calls of `yours`, outermost first. A lesson that `yours` loads may call `yours` again;
-# only the outermost call prints a note, because the learner did not write the inner calls in this notebook.
+# The exercises in nested calls of `yours`, outermost first: a lesson that `yours` loads may itself call `yours`. Only
+# the outermost call prints a note, because only that call is in the learner's current notebook.
 _pending_names: list[str] = []
 
 
@@ -267,7 +267,7 @@ def _load_reference_answer(exercise: Exercise, why: str) -> Any:
 
 
 def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
-    """Return the learner's passing answer, or None together with the reason as a sentence."""
+    """Return (the learner's passing answer, ""), or (None, the reason in a sentence)."""
     siblings = sorted(Path.cwd().parent.glob(f"[0-9][0-9]_{exercise.lesson}"))
     for folder in (Path.cwd(), *siblings, lessons.ROOT / "course"):
         try:
@@ -278,7 +278,7 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # the cause, if any, is the error that stopped the definition
+        except AttributeError as error:  # its cause, if any, is the error that prevented the definition
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:

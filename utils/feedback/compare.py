@@ -1,4 +1,4 @@
-"""Compare results and observations. This module does arithmetic only and writes no messages."""
+"""Compare results and observations. This module only calculates; it writes no messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtypes) -> bool:
-    """Tell whether a dtype is accepted where `expected` is the expected dtype."""
+    """Tell whether the dtype `yours` is accepted instead of `expected`."""
     if dtypes == "any" or yours == expected:
         return True
     floats = yours.is_floating_point and expected.is_floating_point
@@ -77,7 +77,7 @@ def _changed_arguments(observation: Observation) -> set[str]:
 
 
 def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
-    """Return what the answer changed in arguments that the oracle leaves unchanged."""
+    """Return the parts of arguments that the answer changed, except in arguments that the oracle changes too."""
     allowed = _changed_arguments(expected)
     return [path for path in yours.changed if path.partition(".")[0] not in allowed]
 
@@ -85,7 +85,7 @@ def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
 def _gradients_match(a: Observation, b: Observation) -> bool:
     """Tell whether gradients reach the same inputs and parameters.
 
-    Inputs and parameters that do not influence the result of `b` are ignored.
+    Inputs and parameters that have no influence on the result in `b` are ignored.
     """
     if bool(a.backward) != bool(b.backward) or not set(a.broken) <= set(b.broken):
         return False

@@ -10,7 +10,7 @@ from utils.feedback.call_trace import TracedCall
 from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
 from utils.feedback.observe import is_float
 
-MIN_TOLERANCE = 3e-6  # the smallest tolerance, because another order of operations changes the last digits
+MIN_TOLERANCE = 3e-6  # never compare more strictly: a different order of operations changes the last digits
 ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
@@ -26,9 +26,9 @@ class Computation:
         milestones: the expected intermediate values, in order.
         calls: the recorded calls, in order.
         inputs: for each call, the earlier calls whose results it uses.
-        reached: for each call, the index of the last milestone that its result equals, or None.
-        atol: the tolerance for equal numbers, from the exercise's tolerance.
-        kinds: for each call, the result of `match` with this milestone: "same", "transposed" or None.
+        reached: for each call, the index of the last milestone that equals its result, or None.
+        atol: the tolerance for equal numbers, derived from the exercise's tolerance.
+        kinds: for each call, how its result matches that milestone: "same", "transposed" or None (see `match`).
     """
 
     def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
@@ -60,7 +60,7 @@ class Computation:
             self.reached[i], self.kinds[i] = best, kinds[best]
 
     def _match_slices(self) -> None:
-        """Find milestones that one operation computes slice by slice, as in a loop over rows or heads."""
+        """Find milestones that are computed slice by slice, for example in a loop over rows or heads."""
         groups: dict[tuple[int, str], list[int]] = {}
         for i, call in enumerate(self.calls):
             if self.reached[i] is None and call.value is not None and is_float(call.value):
@@ -71,7 +71,7 @@ class Computation:
                     break
 
     def _cover(self, members: list[int], k: int) -> bool:
-        """Mark calls that together compute all slices of a milestone along one axis."""
+        """Mark the given calls if together they compute all slices of a milestone along one axis."""
         milestone = self.milestones[k].value
         values = ((i, self.calls[i].value) for i in members)
         slices = {i: matching_slices(value, milestone, self.atol) for i, value in values if value is not None}
@@ -83,7 +83,7 @@ class Computation:
         return True
 
     def _find_parts(self) -> set[int]:
-        """Return the calls that give a part of a milestone, as in a loop that computes too few parts."""
+        """Return the calls that compute a part of a milestone, for example in a loop with too few iterations."""
         values = ((i, call.value) for i, call in enumerate(self.calls) if self.reached[i] is None)
         return {
             i
@@ -92,7 +92,7 @@ class Computation:
         }
 
     def _find_constants(self) -> set[int]:
-        """Return the calls that are not steps, because their results depend only on constants or masks."""
+        """Return the calls that are no steps of the computation: their results depend only on constants or masks."""
         constants: set[int] = set()
         has_constant_steps = any(m.is_constant for m in self.milestones)
         for i, call in enumerate(self.calls):
@@ -105,8 +105,8 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls whose results lead to a later milestone. They are right even if no milestone equals them."""
-        furthest = [-1] * len(self.calls)  # the last milestone to which the result of each call leads
+        """Return the calls whose results lead to a later milestone. They are correct, whether or not they equal one."""
+        furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
             own = furthest[i] if k is None else k
@@ -121,7 +121,7 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is right: a milestone, a part of one, a step to one, a constant or a mask."""
+        """Tell whether a result is correct: a milestone or part of one, a step towards one, a constant or a mask."""
         return self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i)
 
     def last_input(self, i: int) -> int | None:
@@ -129,12 +129,12 @@ class Computation:
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
     def first_wrong_call(self, result: Tensor | None) -> int | None:
-        """Return the first call that gets only right values, gives a wrong value and leads to the result."""
+        """Return the first call that receives only correct values, returns a wrong value, and leads to the result."""
         final = len(self.calls) - 1
         if result is not None:
             equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
             final = max(equal, default=final)
-        views: set[int] = set()  # parts and rearrangements of right values
+        views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
             if self.is_right(i) or not all(self.is_right(j) or j in views for j in self.inputs[i]):
                 continue
@@ -145,12 +145,12 @@ class Computation:
         return None
 
     def _is_part(self, i: int) -> bool:
-        """Tell whether a view is taken from an argument, or shows only a part of an earlier value."""
+        """Tell whether a call is a view of an argument, or shows only a part of an earlier value."""
         value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
     def ancestors(self, i: int) -> set[int]:
-        """Return the nearest milestones on which a call depends."""
+        """Return the milestones that a call depends on directly, with no other milestone between them and the call."""
         milestones, waiting, seen = set(), list(self.inputs[i]), set()
         while waiting:
             j = waiting.pop()
@@ -164,7 +164,7 @@ class Computation:
         return milestones
 
     def descendants(self, i: int) -> list[int]:
-        """Return a call and all later calls that use its result, in order."""
+        """Return a call and all later calls that depend on its result, in order."""
         found = {i}
         for j in range(i + 1, len(self.calls)):
             if found & set(self.inputs[j]):
@@ -172,18 +172,18 @@ class Computation:
         return sorted(found)
 
     def sources(self, i: int) -> set[int]:
-        """Return the nearest milestones on which a call, or a later call that uses its result, depends."""
+        """Return the `ancestors` of a call and of all later calls that depend on its result."""
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call was computed by arithmetic that hardly changes anything on this case.
+        """Tell whether an input of a call comes from arithmetic that changes almost nothing on this case.
 
-        Such a case does not show whether the arithmetic is right.
+        Such a case cannot show whether the arithmetic is correct.
         """
         return any(map(self.is_idle, self.inputs[i]))
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic whose result is one of its inputs, or the same milestone as an input."""
+        """Tell whether a call is arithmetic that returns one of its inputs, or the same milestone as an input."""
         reached, value = self.reached[i], self.calls[i].value
         return self.calls[i].name in ARITHMETIC and any(
             (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)

@@ -3,8 +3,8 @@
 The first step that finds something supplies the message:
 
 1. The answer is not attempted yet.
-2. A misconception agrees with the answer on every case, shapes and exceptions included. Its message is more specific
-   than the following ones.
+2. A misconception agrees with the answer on every case, including shapes and exceptions. Its message is more specific
+than those of the later steps.
 3. A diagnostic of `utils.feedback.diagnostics` finds a fault. The diagnostics run in the order of `DIAGNOSTICS`.
 4. A property is broken.
 5. The results differ from the expected ones.
@@ -38,22 +38,22 @@ from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
-NOT_COMPUTED = ("made_in_order", "starts_as_linear")  # properties of initial parameters, not of a computation
-SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this one
+NOT_COMPUTED = ("made_in_order", "starts_as_linear")  # these properties concern initial parameters, not a computation
+SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
 NOTIFY_AFTER = 3.0  # seconds of CPU time after which the notebook shows WAIT_MESSAGE
 WAIT_MESSAGE = (
     f"The check is still running. It stops automatically after about {TIME_LIMIT:.0f} seconds of work; press ■ above to"
     " stop it now."
 )
-TABLE_SIZE = 6  # for a misconception, the table shows the largest failing case with at most this many rows and columns
+TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
 def diagnose(exercise: Exercise, answer: Any) -> Report:
-    """Check an answer in this process. Never raises because of what the answer does.
+    """Check an answer in this process. Nothing that the answer does makes this function raise.
 
     An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
-    report is "stopped". Its status is "failed" after a timeout, and "todo" if the learner interrupted the check.
+    report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the check.
     """
     notebook_output = sys.stdout  # sys.stdout is redirected while an answer runs
     timeout = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=notebook_output, flush=True))
@@ -71,7 +71,7 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
 
 
 def timeout_report(exercise: Exercise, seconds: float, line: int | None = None, code: str = "") -> Report:
-    """Return the report on an answer that was stopped after `seconds`, on line `line` of its own code."""
+    """Return the report on an answer that was stopped after `seconds`, on line `line` of the learner's code."""
     where = _line_text(line, code)
     message = f"Your code was still running after {seconds:.0f} seconds and was stopped{where}. Does every loop end?"
     return Report(exercise.name, "failed", message, reason="stopped")
@@ -86,7 +86,7 @@ def diagnose_with_runner(exercise: Exercise, runner: Runner) -> Report:
     with preserve_global_state():
         try:
             return _diagnose(exercise, runner)
-        except Exception as error:  # the result may be an object whose methods fail when it is compared or displayed
+        except Exception as error:  # the result may be an object that raises when it is compared or displayed
             summary = f"{type(error).__name__}: {error}"
             message = f"Your result cannot be compared with the expected result ({summary})."
             return Report(exercise.name, "failed", message, reason="structure")
@@ -105,7 +105,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
         return _failure_report(probe)
-    # The second run finds hard-coded results. It needs no gradients, because the first run has checked them.
+    # The second run finds hard-coded results. The first run has already checked the gradients.
     second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
     )
@@ -139,7 +139,7 @@ def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Repor
 def _praise(probe: Probe) -> str:
     if probe.exercise.kind == "value":
         return "passed, the value is right."
-    tried = len(probe.trials) * (2 if probe.exercise.has_random_cases else 1)  # random cases are sampled twice
+    tried = len(probe.trials) * (2 if probe.exercise.has_random_cases else 1)  # random cases run with two seeds
     return f"passed, right on all {tried} inputs tried."
 
 
@@ -166,13 +166,13 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Tell whether the results differ so little that other numbers could hide the difference."""
+    """Tell whether the results are so close to the expected ones that other inputs could hide the difference."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
 def _printed_text(probe: Probe, report: Report) -> str:
-    """Return what the answer printed on the case in the report, or on the first case if the report shows none."""
+    """Return what the answer printed on the case that the report shows, or on the first case if it shows none."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
     shown = None if report.reason == "difference" else shown
@@ -183,7 +183,7 @@ def _printed_text(probe: Probe, report: Report) -> str:
 
 
 def _failure_report(probe: Probe) -> Report:
-    """Report what is wrong, then the wrong step, any unused argument and any lint finding in the source."""
+    """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
     if report.reason in ("difference", "shape", "property") and report.property not in NOT_COMPUTED:
         _add_departure(report, probe)
@@ -200,7 +200,7 @@ def _failure_report(probe: Probe) -> Report:
 
 
 def _changed_input_text(probe: Probe) -> str:
-    """Say that a wrong answer changed one of its inputs, in a sentence with a leading space; "" if it changed none."""
+    """Return a sentence, with a leading space, if a wrong answer changed one of its inputs; otherwise return ""."""
     for trial in probe.trials:
         extra = unexpected_changes(trial.yours, trial.expected)
         if extra and not trial.is_correct(probe.exercise):
@@ -209,7 +209,7 @@ def _changed_input_text(probe: Probe) -> str:
 
 
 def _add_departure(report: Report, probe: Probe) -> None:
-    """Say at which step of its code the answer departs from the expected computation, if this is known."""
+    """Add the step at which the answer departs from the expected computation, if it is known."""
     found = find_departure(probe, [t for t in probe.trials if not t.is_correct(probe.exercise)])
     if found is None:
         return
@@ -246,14 +246,14 @@ def _explain_failure(probe: Probe) -> Report:
 
 
 def find_misconception(probe: Probe) -> Misconception | None:
-    """Return the misconception that agrees with the answer on every case, preferably one with equal dtypes."""
+    """Return the misconception that agrees with the answer on every case. Prefer one with the same dtypes."""
     exercise, trials = probe.exercise, probe.trials
 
     rounds: tuple[Dtypes, ...] = ("same", "any")
     for dtypes in rounds:
         agree = functools.partial(observations_agree, atol=exercise.atol, dtypes=dtypes)
         for index, misconception in enumerate(exercise.misconceptions):
-            # The values are compared before the gradients, because most misconceptions differ in the first result.
+            # Compare values before gradients: the first value already excludes most misconceptions.
             if not all(
                 agree(t.yours, cached_misconception_result(exercise, index, t.case), gradients=False) for t in trials
             ):
@@ -261,7 +261,7 @@ def find_misconception(probe: Probe) -> Misconception | None:
             observed = [_observe_misconception(exercise, index, t.case) for t in trials]
             if not all(agree(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
                 continue
-            gave_result = any(o.failure is None for o in observed)  # if it always raises, it agrees with any failure
+            gave_result = any(o.failure is None for o in observed)  # otherwise it would agree with any failure
             if gave_result and not all(
                 agree(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
             ):
@@ -279,11 +279,11 @@ def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observ
 def _broken_property(probe: Probe) -> Report | None:
     if any(t.yours.failure and not t.expected.failure for t in probe.trials):
         return None
-    # A case on which the answer rightly raises an exception has no result that a property could check.
+    # If the answer correctly raises an exception on a case, there is no result that a property could check.
     with_result = [t for t in probe.trials if not t.yours.failure]
     result_probe = Probe(probe.exercise, probe.runner, with_result)
     for broken in probe.exercise.properties if with_result else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is called by the function that creates it
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
         try:
             message = broken(result_probe)
         except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property

@@ -39,7 +39,7 @@ from utils.feedback.torch_errors import explain_failure
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic, the reason for its report and, for a property, the name of the property."""
+    """A diagnostic, the reason that a report gives for it and, for a property, the property's name."""
 
     reason: str
     diagnose: Callable[[Probe, Trial], str | None]
@@ -53,7 +53,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
     """Check that the answer does not use a notebook variable where it should use an argument or its own parameter."""
     traits = probe.runner.inspect_code()
     for name, kind in traits.notebook_globals:
-        if not kind:  # reading any other value, such as a table of settings, is a fault only if an argument is unused
+        if not kind:  # reading another value, such as a table of settings, is wrong only if an argument is unused
             if traits.unused_arguments:
                 return (
                     f"Your code uses the notebook's variable `{name}`, but never its argument"
@@ -67,7 +67,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
             )
         arguments = probe.exercise.signature.arguments
         shown = f" `{arguments[0]}`" if len(arguments) == 1 else f"s {name_list_text(arguments)}"
-        if kind == "a number":  # the number may be a setting that no argument holds
+        if kind == "a number":  # the number may be a setting that is not an argument
             return (
                 f"Your code uses `{name}`, a number in the notebook. If this number describes the input, compute it"
                 f" from the argument{shown} instead, so that your code works on other inputs too."
@@ -101,7 +101,8 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
     return f"{call} stopped{place} with {article(failure.type)}: {why}{hint}"
 
 
-# What a learner's `raise` or `assert` means, by the result of `raised_by_own_code`. The oracle accepts the input.
+# Maps the results of `raised_by_own_code` to explanations of the learner's own `raise` or `assert`. They apply if the
+# oracle accepts the input.
 _OWN_EXCEPTIONS = {
     "validation": "was rejected{place}: {error}. This input is valid; is the condition too strict?",
     "condition": (
@@ -196,7 +197,7 @@ def diagnose_dtype(probe: Probe, trial: Trial) -> str | None:
 def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
     """Check that the result is finite wherever the expected result is finite."""
     if trial.case.note and any(_is_plainly_wrong(probe, other) for other in probe.trials):
-        return None  # a case with a note has deliberately hard numbers; a mistake on ordinary numbers is reported first
+        return None  # cases with a note are deliberately hard; mistakes on ordinary cases are reported first
     for part in probe.result_parts(trial):
         if not is_float(part.yours):
             continue
@@ -208,7 +209,7 @@ def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
             value = part.yours[index].item()
             origin = probe.runner.find_nonfinite_origin(trial.case)
             if origin and math.isinf(value) and origin.cause not in CAUSES_OF_INF:
-                origin = None  # a nan in another place does not explain an inf
+                origin = None  # the origin of a nan does not explain an inf
             why = origin_text(origin, probe.runner.inspect_code().source)
             return f"{where} contains {value} at {place}, but should be finite there.{why}"
     return None
@@ -225,7 +226,7 @@ def _is_plainly_wrong(probe: Probe, trial: Trial) -> bool:
 
 
 def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Check that the answer did not modify an argument, if its results are right."""
+    """Check that an answer with correct results did not modify an argument."""
     extra = unexpected_changes(trial.yours, trial.expected)
     if not extra or not probe.has_correct_values:
         return None
@@ -260,13 +261,13 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find inputs and parameters that never influence a wrong result, if at least one of them does."""
+    """Find inputs and parameters that never influence a wrong result, provided that another input or parameter does."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
-        return None  # the result may depend on what no gradient reaches
-    # Maps the name of each input or parameter to a list. The list has one entry for each case whose expected result
-    # depends on this input or parameter: whether a gradient of the answer reaches it.
+        return None  # the result may depend on inputs without a gradient
+    # For each input or parameter: a list with one bool for each case in which the expected result depends on it. The
+    # bool tells whether a gradient of the answer reaches it.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:
@@ -288,7 +289,7 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
 
 
 def _depends_on(probe: Probe, name: str) -> bool:
-    """Tell whether a result changes with an input, for example through a comparison, which has no gradient."""
+    """Tell whether a result depends on an input, even through an operation without a gradient, such as a comparison."""
     for trial in probe.trials:
         if is_float(value := probe.bind_arguments(trial.case).get(name)):
             change = lambda v, old=value: 3 - 2 * v if v is old else v

@@ -1,4 +1,4 @@
-"""Describe how results differ from the expected results: in a sentence on one wrong number, and in a table."""
+"""Describe how results differ from the expected results: a sentence about one wrong number, and a table."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the failing trial to report: the page's example, or else the failing trial with the fewest numbers.
+    """Return the failing trial to report: the page's example if it fails, otherwise the trial with the fewest numbers.
 
-    A trial with nan in its result is reported only if every wrong trial has nan.
+    A trial whose result contains nan is reported only if all wrong trials contain nan.
     """
-    # A case with a note (for example, about its large numbers) is reported only if the ordinary cases are right.
+    # A case with a note (for example, "with large numbers") is reported only if the ordinary cases are correct.
     return min(wrong, key=lambda t: (_has_nan(t), not t.case.page_example, bool(t.case.note), _numbers_in(t)))
 
 
@@ -40,7 +40,7 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ. For a tuple, the last part comes first: the weights, which explain more."""
+    """Return the parts that differ. A tuple's last part comes first: it is the weights, which explain more."""
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
     return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
@@ -72,7 +72,7 @@ def _first_difference(probe: Probe, trial: Trial) -> str:
 
 
 def _numbers_text(number: float, expected: float) -> str:
-    """Write two different numbers with so many decimals that they look different."""
+    """Write two different numbers with enough decimals to make the difference visible."""
     texts = report.format_number(number), report.format_number(expected)
     if texts[0] == texts[1]:
         texts = f"{number:.8g}", f"{expected:.8g}"
@@ -98,10 +98,10 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     Args:
         probe: the answer under test.
         trial: the trial to show, or None.
-        include_call: whether the caption names the call, because the message does not name it.
+        include_call: whether the caption names the call; needed if the message does not.
 
     Returns:
-        The table, or None if there is no trial or no part of it can be shown as a table.
+        The table, or None if there is no trial, or if no part of the trial can be shown as a table.
     """
     part = trial and _find_table_part(probe, trial)
     if not trial or not part:
@@ -128,8 +128,8 @@ def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
 def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
     """Return the failing trial whose table is shown.
 
-    This is the page's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
-    trial is that small, it is the trial that `select_reported_trial` selects.
+    Prefer the page's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
+    trial is that small, use the choice of `select_reported_trial`.
     """
     candidates = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]
     if not candidates:

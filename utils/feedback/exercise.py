@@ -1,7 +1,7 @@
 """The data of an exercise: its oracle, cases, misconceptions, properties and hints.
 
 `utils.feedback.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
-The exercises of a lesson are declared in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
+Each lesson declares its exercises in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 from utils import lessons
 
 
-@dataclass(frozen=True, eq=False)  # comparing tensors does not yield a single bool, so a case equals only itself
+@dataclass(frozen=True, eq=False)  # == on tensors gives no single bool, so cases compare by identity
 class Case:
     """One call of an answer and, for a module, the arguments and settings for building it.
 
@@ -31,14 +31,14 @@ class Case:
         args: the positional arguments.
         kwargs: the keyword arguments.
         init: the arguments of the constructor, for a module.
-        fill: whether every parameter, including biases, gets values of order one, so that a forgotten bias or a swapped
-            pair changes the result. Without it, the module keeps the parameters that its constructor sampled with
-            `seed`, so that the initialisation itself is checked.
+        fill: True gives every parameter, including biases, values of order one, so that a forgotten bias or a swapped
+            pair changes the result. False keeps the parameters that the constructor sampled with `seed`, so that the
+            initialisation itself is checked.
         train: whether the module is in training mode.
         seed: the seed of all random numbers of the run.
-        note: a remark that messages show after the call; a case with a note is reported after the others.
-        page_example: the name of the example on the lesson's page that this case repeats. If an answer fails on such a
-            case, the report shows this case, because the page prints its numbers.
+        note: a remark that messages show after the call. Failures on cases with a note are reported last.
+        page_example: the name of the example that this case repeats from the lesson's page. If an answer fails on it,
+            the report shows this case, because the learner knows its numbers from the page.
     """
 
     args: tuple = ()
@@ -60,7 +60,7 @@ def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="
 class Spec:
     """The kind of a result, and the names that messages use for it.
 
-    `axes` has the names of its axes. If there are several results, `name` is the name of this result.
+    `axes` lists the names of the axes. If there are several results, `name` tells them apart.
     """
 
     kind: str  # "float", "bool", "int", or "facts"
@@ -69,7 +69,7 @@ class Spec:
 
     @property
     def is_facts(self) -> bool:
-        """Tell whether a view converts the result to facts. Messages describe facts in words, not as numbers."""
+        """Tell whether a view converts the result to facts. Messages describe facts in words instead of numbers."""
         return self.kind == "facts"
 
 
@@ -121,11 +121,11 @@ class Misconception:
     """A wrong answer that can be run, and the message to a learner who gives this answer.
 
     Attributes:
-        id: the name of the misconception.
+        id: the misconception's name.
         answer: a function with the oracle's signature, or a whole class.
         message: the message to the learner.
-        initial_parameters: replaces the exercise's `initial_parameters` if the mistake is in the parameters that the
-            module creates.
+        initial_parameters: for a mistake in the parameters that the module creates: replaces the exercise's
+            `initial_parameters`.
     """
 
     id: str
@@ -135,7 +135,7 @@ class Misconception:
 
 
 class Wrong(NamedTuple):
-    """A misconception in a declaration: `misconceptions={id: Wrong(answer, message)}`; see `Misconception`."""
+    """A misconception inside a declaration: `misconceptions={id: Wrong(answer, message)}`. See `Misconception`."""
 
     answer: Any
     message: str
@@ -183,12 +183,12 @@ class Exercise:
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow: through every class, and through a function if its lesson says so."""
+        """Tell whether gradients must flow: by default for a class; for a function only if the exercise says so."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
     def dtypes(self) -> Literal["same", "wider"]:
-        """Return which dtypes are accepted: a layer must keep the dtype for the next layer, a function may widen it."""
+        """Return which dtypes are accepted: a layer must keep the dtype for the next layer; a function may widen it."""
         return "same" if self.kind == "module" else "wider"
 
     @property
@@ -207,7 +207,7 @@ class Exercise:
 
     @property
     def specs(self) -> tuple[Spec, ...]:
-        """Return the specifications of the parts of a result; empty if the exercise declares none."""
+        """Return the specification of each part of a result; empty if the exercise declares none."""
         if self.returns is None:
             return ()
         return self.returns if isinstance(self.returns, tuple) else (self.returns,)
@@ -225,7 +225,7 @@ class Exercise:
 
 
 class Sampler:
-    """Samples numbers of order one for cases, from a seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
+    """Samples numbers of order one for cases, with a fixed seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
 
     def __init__(self, seed: str):
         self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
@@ -238,20 +238,21 @@ class Sampler:
         return torch.randint(low, high, shape, generator=self.generator)
 
     def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
-        """Sample a bool tensor. About `fraction` of its entries are True, and so are all entries on the diagonal."""
+        """Sample a bool tensor: the diagonal is True, and so is about a `fraction` of the other entries."""
         sampled = torch.rand(*shape, generator=self.generator) < fraction
         return sampled | torch.eye(*shape[-2:], dtype=torch.bool)
 
 
 def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
-    """Sample values of order one for the parameter `name`, from the seed of the case.
+    """Sample values of order one for the parameter `name`, with the seed of the case.
 
-    A matrix of n numbers is divided by n ** 0.25, so that attention scores have a standard deviation near one.
+    The entries of a matrix with n numbers are divided by n ** 0.25, so that attention scores have a standard deviation
+    near one.
     """
     return _sample_parameter(name, tuple(shape), seed).clone()
 
 
-@functools.lru_cache(maxsize=1024)  # every run of a module builds a new object and fills its parameters again
+@functools.lru_cache(maxsize=1024)  # every run builds a new module and fills its parameters
 def _sample_parameter(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
     values = Sampler(f"{seed}:{name}")(*shape)
     return values / values.numel() ** 0.25 if values.dim() > 1 else values
@@ -271,7 +272,7 @@ def exercise(
     misconceptions: Mapping[str, tuple],
     **fields: Any,
 ) -> Exercise:
-    """Declare an exercise of the lesson whose checks module contains this call.
+    """Declare an exercise. The lesson is the one whose checks module contains this call.
 
     The keyword arguments after `misconceptions` are optional fields of `Exercise`.
 
@@ -280,25 +281,25 @@ def exercise(
         oracle: for a function, a function with the learner's signature that uses torch's own functions; for a class, a
             function of `(params, *args)`; for a value, the value itself. It must never be the reference answer.
         hints: `Hints(nudge, idea, almost_the_code)`, one or two sentences each.
-        misconceptions: `{id: Wrong(answer, message)}`. `answer` has the form of the oracle, or is a class; a third item
-            replaces `initial_parameters`.
+        misconceptions: `{id: Wrong(answer, message)}`. `answer` has the form of the oracle, or is a class. An optional
+            third item replaces `initial_parameters`.
         cases: a list of `case(...)`, or a function that samples this list with a `Sampler`.
-        returns: `Float("seq d_out")`, or a tuple of specifications, to name the axes in messages.
-        initial_parameters: for a class, a function of the constructor's arguments that returns
-            `{parameter name: initial value}` (see `layer_parameters`).
+        returns: `Float("seq d_out")`, or a tuple of specifications. Messages use the names of the axes.
+        initial_parameters: for a class, a function of the constructor's arguments that returns `{parameter name:
+            initial value}` (see `layer_parameters`).
         properties: functions of a `Probe` that return a sentence if a property is broken.
-        equivalent: `{id: answer}`: answers that look wrong but are right.
-        view: `view(result, *args)`: for a function that acts on its arguments, returns what is compared instead of the
-            result. It runs in the process of the answer, so it must be a function of `utils.test_doubles`.
-        parse_result: `parse_result(result, case)`: for a function that samples at random, returns what is compared
-            instead of the result. It runs in the process of the oracle and may know what is right. `Probe.run` does
-            not apply it.
-        differentiable: whether gradients must flow from the result back to the inputs, if the oracle's do. By default
-            they must for a class; for a function, they only help to explain wrong results.
+        equivalent: `{id: answer}`: answers that look wrong but are correct.
+        view: `view(result, *args)`: for a function that acts on its arguments, returns the value to compare instead of
+            the result. It runs in the process of the answer, so it must be a function of `utils.test_doubles`.
+        parse_result: `parse_result(result, case)`: for a function that samples at random, returns the value to compare
+            instead of the result. It runs in the process of the oracle, so it may know the correct answer. `Probe.run`
+            does not apply it.
+        differentiable: whether gradients must flow from the result back to the inputs, if they do in the oracle. The
+            default is yes for a class. For a function, the default is no: gradients only help to explain wrong results.
         explain_entry: `explain_entry(index, yours, expected)`: returns a clause that says what one wrong number means.
         atol: the largest difference that counts as equal (relative to 1 or to the expected number).
-        cache_key: returns whatever the oracle and the misconceptions depend on in addition to their arguments, such as
-            the GPT-2 that is installed. Their results on a case are cached until it changes.
+        cache_key: returns everything that the oracle and the misconceptions depend on in addition to their arguments,
+            such as the installed GPT-2. Their results on a case are cached until this value changes.
         steps: for a value, the intermediate values that its cell computes, by name.
         milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
             order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.milestones`.
@@ -332,7 +333,7 @@ def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def all_exercises() -> dict[str, Exercise]:
-    """Return every exercise of the course by name, in the order of the lessons and of their checks modules."""
+    """Return all exercises of the course by name, sorted by lesson and then in the order of declaration."""
     for module in pkgutil.iter_modules([str(_CHECKS)]):
         importlib.import_module(f"utils.checks.{module.name}")
     stems = [path.stem for folder in ("solutions", "course") for path in lessons.all_lessons(lessons.ROOT / folder)]
@@ -341,11 +342,11 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 class UnknownExercise(ValueError):
-    """No exercise has this name. The message suggests a similar name, or says where all names are listed."""
+    """No exercise has this name. The message suggests a similar name, or says where to find all names."""
 
 
 def find_exercise(name: str) -> Exercise:
-    """Return the exercise called `name`. Loads only the checks module that contains it.
+    """Return the exercise called `name`. Load only the checks module that contains it.
 
     Raises:
         UnknownExercise: no exercise has this name.

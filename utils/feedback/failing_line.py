@@ -1,4 +1,4 @@
-"""Find the statement that raised an exception in a learner's code, and what this statement shows about the cause."""
+"""Find the statement in a learner's code that raised an exception, and what it shows about the cause."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def _find_statement(failure: Failure) -> tuple[ast.stmt, ast.Module] | None:
-    """Return the statement on the failing line, with the tree of its function; None if the line occurs twice."""
+    """Return the statement on the failing line and the tree of its function; None if the same line occurs twice."""
     lines = [i for i, line in enumerate(failure.body.splitlines(), 1) if line.strip() == failure.code]
     if failure.code and len(lines) == 1 and (tree := parse_source(failure.body)):
         on_line = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= lines[0] <= (n.end_lineno or 0)]
@@ -41,7 +41,7 @@ def _find_statement(failure: Failure) -> tuple[ast.stmt, ast.Module] | None:
 
 
 def _is_raiser(statement: ast.stmt, failure: Failure) -> bool:
-    """Tell whether the exception comes from a `raise` or `assert`, and not from an expression inside it."""
+    """Tell whether a `raise` or `assert` itself raised the exception, rather than an expression inside it."""
     if isinstance(statement, ast.Assert):
         return failure.type == "AssertionError"
     if not isinstance(statement, ast.Raise) or statement.exc is None:
@@ -51,7 +51,7 @@ def _is_raiser(statement: ast.stmt, failure: Failure) -> bool:
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement without the statements inside it, for example the header of a loop."""
+    """Yield the nodes of a statement, such as the header of a loop, without the statements inside it."""
     yield statement
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
@@ -62,8 +62,8 @@ def raised_by_own_code(failure: Failure) -> str:
     """Say why the learner's own `raise` or `assert` raised an exception.
 
     Returns:
-        "validation" if a condition on the arguments decided, "condition" for a condition on other values, "except" for
-        a `raise` in an `except` block, "unconditional" if no condition is visible; "" for all other exceptions.
+        "validation" after a condition on the arguments, "condition" after a condition on other values, "except" in an
+        `except` block, "unconditional" if no condition is visible, and "" for all other exceptions.
     """
     found = _find_statement(failure)
     if found is None:
@@ -85,7 +85,7 @@ def raised_by_own_code(failure: Failure) -> str:
 
 
 def _stored_names(node: ast.AST) -> set[str]:
-    """Return the names that an assignment or the header of a loop stores."""
+    """Return the names that an assignment or the header of a loop assigns to."""
     if not isinstance(node, (ast.stmt, ast.NamedExpr, ast.comprehension)) or isinstance(node, _FUNCTIONS):
         return set()
     return set(iter_names([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)], ast.Store))
@@ -124,7 +124,7 @@ _RETURN_NOTHING |= {"update", "print", "backward", "zero_grad", "shuffle"}
 
 
 def explain_none(failure: Failure) -> str:
-    """Explain an error on None. Name the expression only if the failing line shows which expression is None."""
+    """Explain an error about None. Name the expression only if the failing line shows which expression is None."""
     if match := re.search(r"(\w+)\(\): argument '(\w+)' .*, not NoneType", failure.text):
         return f"`{match[1]}` got None as its argument `{match[2]}`."
     general = (
@@ -140,16 +140,16 @@ def explain_none(failure: Failure) -> str:
     if len(shown) != 1 or isinstance(users[0][1], ast.Constant):
         return general
     expression, name = users[0][1], shown.pop()
-    waiting = {user for user, _ in users}  # calls around these expressions cannot have run yet
+    waiting = {user for user, _ in users}  # operations on these expressions cannot have run yet
     earlier = [n for n in _own_nodes(statement) if isinstance(n, ast.Call) and not waiting & {*ast.walk(n)}]
-    if earlier and not isinstance(expression, ast.Call):  # an earlier call may have raised the error itself
+    if earlier and not isinstance(expression, ast.Call):  # an earlier call may have raised the error
         return f"something is None here. Is it `{name}`?{_origin_of_none(expression, tree)[1]}"
     origin, remark = _origin_of_none(expression, tree)
     return f"`{name}` is None{origin}.{remark}"
 
 
 def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield (operation, operand) for each operand that can be the None in an error's text."""
+    """Yield (operation, operand) for each operand that may be the None in the text of an error."""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", text)
     binary = re.search(r"unsupported operand type\(s\) for (\S+?)=?: '(\w+)' and '(\w+)'", text)
     for n in nodes:
@@ -172,7 +172,7 @@ def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, a
 
 
 def _origin_of_none(expression: ast.expr, tree: ast.Module) -> tuple[str, str]:
-    """Return a clause and a sentence about the origin of a None. The clause assumes that the expression is None."""
+    """Return a clause and a sentence about where a None comes from. The clause assumes that the expression is None."""
     if isinstance(expression, ast.Attribute) and expression.attr == "grad":
         return "", " A tensor has a `.grad` only after `backward` has computed it, and `zero_grad()` removes it again."
     if isinstance(expression, ast.Attribute):

@@ -1,7 +1,7 @@
-"""Emulate a device with tensors that report it but compute on the CPU, so that tests need no second device.
+"""Emulate a second device, so that tests need no real one: tensors report the device but compute on the CPU.
 
 A `_FakeDeviceTensor` wraps a CPU tensor. It reports the meta device, and each operation runs on the wrapped tensor, so
-numbers and shapes are correct. An operation on tensors of both devices raises an error, as on a GPU.
+numbers and shapes are correct. An operation that mixes both devices raises an error, as on a GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map
 from utils.feedback.op_trace import collect_tensors
 
 FAKE_DEVICE = torch.device("meta")
-CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their name accept tensors on different devices
+CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their names accept tensors on different devices
 
 
 class DeviceMismatch(Exception):
@@ -95,7 +95,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """
     inputs = collect_tensors([*args, *kwargs.values()])
     emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
-    # A tensor with a single number may be on any device, so only larger ones count as CPU tensors.
+    # torch accepts a tensor without axes on any device, so only larger tensors count as CPU tensors.
     local = [t for t in inputs if not isinstance(t, _FakeDeviceTensor) and t.dim()]
     if emulated and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
         raise DeviceMismatch(func.__name__)
@@ -119,7 +119,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def _unwrap(value: Any) -> Any:
-    """Replace each emulated tensor among the arguments of an operation with the CPU tensor that it wraps."""
+    """Replace each emulated tensor in the arguments of an operation with the CPU tensor that it wraps."""
     if isinstance(value, _FakeDeviceTensor):
         return value.cpu_tensor
     if isinstance(value, (tuple, list)):

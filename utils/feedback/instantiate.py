@@ -1,4 +1,4 @@
-"""Instantiate a case: copy its arguments, and build and fill its module."""
+"""Prepare the run of a case: copy its arguments, and build and fill its module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from utils.feedback.exercise import Case, sample_parameter
 
 
 def copy_value(value: Any) -> Any:
-    """Deep-copy an argument of a case. A random generator is copied with its state."""
+    """Deep-copy an argument of a case. A copied random generator has the same state."""
     if isinstance(value, torch.Generator):
         return torch.Generator(value.device).set_state(value.get_state())
     if isinstance(value, Tensor):
@@ -31,7 +31,7 @@ def copy_value(value: Any) -> Any:
 
 
 def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
-    """Copy a module as `copy.deepcopy` does, but several times as fast: most of its dicts are empty."""
+    """Copy a module like `copy.deepcopy`, but several times as fast: most dicts of a module are empty."""
     if id(value) in memo:
         return memo[id(value)]
     if isinstance(value, nn.Module) and not hasattr(value, "__deepcopy__"):

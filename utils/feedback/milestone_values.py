@@ -22,8 +22,8 @@ class Milestone(NamedTuple):
     Attributes:
         label: a phrase for learners, such as "the scaled scores".
         value: the numbers.
-        is_optional: whether a right computation may skip this value.
-        is_leaf: whether the value is computed without any other milestone.
+        is_optional: whether a correct computation may skip this value.
+        is_leaf: whether no other milestone is needed to compute the value.
         is_constant: whether the value does not depend on arguments and parameters.
     """
 
@@ -35,7 +35,7 @@ class Milestone(NamedTuple):
 
 
 def is_telling(value: Tensor) -> bool:
-    """Tell whether a tensor has so many different numbers that an equal tensor is no coincidence."""
+    """Tell whether a tensor has so many different numbers that an equal tensor cannot be a coincidence."""
     if not is_float(value):
         return False
     finite = value[value.isfinite()]
@@ -54,7 +54,7 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
 
     Returns:
         "same" or "transposed" if the numbers agree, otherwise None. "transposed" means that the value has the
-        milestone's shape, but the numbers agree only in another order of axes.
+        milestone's shape, but its numbers agree only after a permutation of axes.
     """
     if value.numel() != milestone.numel() or not value.numel() or not (is_float(value) and is_float(milestone)):
         return None
@@ -76,7 +76,7 @@ def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequence[int]) -> bool:
-    """Tell whether the axes that were merged into one are in the milestone's order, as heads before their entries."""
+    """Tell whether axes that were merged keep the milestone's order, for example heads before the entries of a head."""
     axes = iter(zip(ordered, order))
     for size in shape:
         product, last = 1, -1
@@ -89,7 +89,7 @@ def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequen
 
 
 def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
-    """Return the slices (axis, index) of a milestone that equal a value. The order of axes may differ."""
+    """Return the slices (axis, index) of a milestone that equal a value. The value's axes may be permuted."""
     if not is_float(milestone) or value.numel() < 2 or not is_telling(value):
         return set()
     return {
@@ -102,7 +102,7 @@ def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[
 
 
 def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value has as many numbers as a milestone, or as a slice of it."""
+    """Tell whether a value contains as many numbers as a milestone or as one of its slices."""
     return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
 

@@ -1,9 +1,9 @@
 """Find the step at which a computation goes wrong: compare the results of an answer's lines with the oracle's values.
 
-The exercise names its intermediate values, its milestones, in order: `{"the scores": …, "the weights": …}`. The answer
-runs once more, and every torch call of its lines is recorded. A call reaches a milestone if its result has the same
-numbers; the order of the axes may differ. A label that ends in "?" names an optional value: some right answers reach
-the next milestone without it.
+The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
+The answer runs once more, and every torch call of its lines is recorded. A call reaches a milestone if its result has
+the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value: some
+correct answers skip it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from utils.feedback.report import TraceLine
 from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 
 MOST_LEAF_CALLS = 10
-MOST_NOTES = 4  # the most values that a report names for one line
-MOST_LINES = 12  # the most lines that a report quotes
+MOST_NOTES = 4  # the maximum number of values that a report names for one line
+MOST_LINES = 12  # the maximum number of lines that a report quotes
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Departure:
     """The step at which a computation departs from the expected one.
 
     Attributes:
-        sentence: what is right, and what is not.
+        sentence: says what is correct and what is not.
         lines: the lines of the answer that compute something, with their milestones.
         yours, expected: the wrong intermediate value and the milestone that should follow, or None.
         name: the milestone that should follow, or None.
@@ -69,7 +69,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
 
 
 def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether the first tensor of a result with several tensors is right."""
+    """Tell whether the first tensor of a result with several tensors is correct."""
     parts = probe.result_parts(trial)
     return (
         bool(parts)
@@ -79,7 +79,7 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
 
 
 def _ambiguity(trial: Trial) -> tuple:
-    """Return a sort key. It is low if different computations probably give different numbers on this trial."""
+    """Return a sort key: lower if different computations are more likely to give different numbers on this trial."""
     tensors = collect_tensors(list(trial.case.args))
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
@@ -102,7 +102,7 @@ def _milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     for label, value in values.items():
         origins = _origins(recorder, indices[label])
         is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier values, but it needs many calls to do so.
+        # An oracle may compute a late value without the earlier ones. That takes many calls, and the value is no leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
@@ -127,7 +127,7 @@ def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
 
 
 class _Explanation:
-    """Explains in words where a computation departs from the milestones."""
+    """Explains where a computation departs from the milestones."""
 
     def __init__(self, computation: Computation, trial: Trial) -> None:
         self.computation, self.trial = computation, trial
@@ -157,7 +157,7 @@ class _Explanation:
     # --- which milestone should follow ------------------------------------------------------------------
 
     def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
-        """Return the milestone that should follow: the most similar one, or otherwise the next required one."""
+        """Return the milestone that should follow: the most similar one if any, otherwise the next required one."""
         rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
         required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
         return self._most_similar(wrong, rest) or next(required, None)
@@ -176,9 +176,9 @@ class _Explanation:
         return best if best is not None and shares[best] >= 0.5 else None
 
     def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call, from the wrong call on, whose result has the size of an expected value.
+        """Return the first call, starting at the wrong call, whose result has the size of an expected value.
 
-        An earlier result of another size may belong to a right step that no milestone describes.
+        Calls before it may be correct steps that have no milestone.
         """
         allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
         value = self.calls[wrong].value
@@ -248,7 +248,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[later].line, None))
 
     def _unused_result(self) -> Departure | None:
-        """Report the furthest milestone if a later step receives an earlier milestone instead of it."""
+        """Report that a later step receives an earlier milestone instead of the furthest one."""
         furthest = max((k for k in self.reached if k is not None), default=-1)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         if not holders or any(i in self.computation.used for i in holders):
@@ -275,7 +275,7 @@ class _Explanation:
         if following is None:
             return None
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
-        if self.computation.is_idle(source):  # the step is there, but changes nothing on this case
+        if self.computation.is_idle(source):  # the answer contains the step, but it changes nothing on this case
             return None
         sentence = (
             f"{_sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
@@ -305,11 +305,11 @@ class _Explanation:
         return f"{self._operation(i)} on {text}" if with_operation else text
 
     def _trace_lines(self, wrong_line: int | None, expected: str | None) -> list[TraceLine]:
-        """Return the lines that compute something. Each milestone is noted on the first line that reaches it."""
+        """Return the lines that compute something. The first line that reaches a milestone gets a note."""
         first_line: dict[int, int] = {}
         notes: dict[int, list[str]] = {}
         code = {call.line: call.code for call in self.calls}
-        sure: set[int] = set()  # lines that give a required value; an optional value may be part of a wrong computation
+        sure: set[int] = set()  # lines that give a required value; wrong computations may contain an optional value
         for i, call in enumerate(self.calls):
             k, line_notes = self.reached[i], notes.setdefault(call.line, [])
             if k is not None and not self.milestones[k].is_optional and self.computation.kinds[i] == "same":

@@ -1,7 +1,7 @@
-"""Run an answer on a case and record everything that a check may need.
+"""Run an answer on a case, and record everything that a check may need.
 
-A run has no side effects: it restores the random state, the grad mode and the default dtype, captures printed text, and
-leaves the case's own arguments unchanged, whatever the answer does.
+A run has no side effects, whatever the answer does: it restores the random state, the grad mode and the default dtype,
+captures printed text, and passes copies of the case's arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from utils.feedback.instantiate import build_module, copy_value
 from utils.feedback.op_trace import OperationCounter, collect_tensors
 from utils.lessons.stubs import unfinished_name
 
-ZERO_GRADIENT = 1e-5  # a smaller gradient counts as 0, because it can result from rounding errors
+ZERO_GRADIENT = 1e-5  # smaller gradients count as 0, because they may be rounding errors
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,14 @@ class RunOptions:
     """Options of a run: what to record in addition to its result.
 
     Attributes:
-        gradients: run the answer again, if possible, to see which inputs and parameters its gradients reach.
+        gradients: if possible, run the answer once more to find which inputs and parameters its gradients reach.
         calls: how often to call the answer with the same arguments; above 1, `value` is the list of results.
-        state: record the state_dict of a module before the call.
-        attributes: record the attributes of a module with these names.
+        state: record a module's state_dict before the call.
+        attributes: record a module's attributes with these names.
         count: count torch's operations, and record the size of the largest tensor that an operation returned.
         parts: record the input and the output of the submodules with these names.
-        prepare: a function of `utils.test_doubles` that changes the module before the call, as a later cell does.
+        prepare: a function of `utils.test_doubles` that changes the module before the call, as a later cell of the
+            lesson does.
     """
 
     gradients: bool = False
@@ -65,7 +66,7 @@ class Failure:
     code: str = ""
     body: str = ""  # the source of the function that contains the line
     bases: tuple[str, ...] = ()  # the names of the base classes of the exception type
-    todo: str | None = None  # for a stub: the name that the learner has yet to define, or "" if the name is unknown
+    todo: str | None = None  # for a stub: the name that the learner still has to define, or "" if it is unknown
 
 
 @dataclass
@@ -86,12 +87,12 @@ class Observation:
     aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
-    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: first (input, output) of each part
-    kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that the calls have changed
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each part
+    kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
-    printed: str = ""  # what the answer printed, cut to MOST_PRINTED characters
+    printed: str = ""  # what the answer printed, truncated to MOST_PRINTED characters
 
 
 # --- global state -------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ _is_preserving = False  # whether a block of `preserve_global_state` is running
 
 @contextlib.contextmanager
 def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
-    """Run the block with seeded random numbers and without output, and restore every global state afterwards.
+    """Run the block with a fixed random seed and captured output, and restore all global state afterwards.
 
     Yields a buffer with the text that the block prints.
     """
@@ -112,7 +113,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
     cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
     python_state, grad, dtype = random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype()
     threads = torch.get_num_threads()
-    # Saving numpy's state takes longer than everything else, so only the outermost of nested blocks saves it.
+    # Saving numpy's state takes longer than everything else, so only the outermost block saves it.
     numpy_state = numpy.random.get_state() if numpy and outermost else None
     devices = list(range(torch.cuda.device_count())) if cuda else []
     printed = io.StringIO()
@@ -122,7 +123,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # cases are tiny: on a busy machine, waiting for several threads takes 20 times as long
+            if threads > 1:  # cases are tiny; on a busy machine, synchronising threads takes 20 times as long
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -143,7 +144,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 def seed_torch(seed: int) -> None:
     """Seed torch's generators.
 
-    CUDA's generators are skipped if CUDA was never used, because manual_seed would queue work for CUDA.
+    CUDA's generators are seeded only if CUDA is in use; otherwise, manual_seed would queue work for CUDA.
     """
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -194,7 +195,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # leaves nan in freed memory, which an uninitialised tensor is likely to reuse
+                if options.state:  # leaves nan in freed memory, which an uninitialised tensor will probably reuse
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 if options.prepare:
@@ -249,7 +250,7 @@ def _record_part_call(
 
 
 def watch_part(*given: Any) -> None:
-    """Do nothing. A caller registers this hook on a model, and an answer must not remove it."""
+    """Do nothing. This is a hook that a caller registers on a model; an answer must not remove it."""
 
 
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
@@ -261,7 +262,7 @@ def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kw
 
 
 def _scalar_or_value(value: Any) -> Any:
-    """Convert a tensor with a single number to this number."""
+    """Convert a tensor with a single number to that number."""
     return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
 
 
@@ -269,8 +270,8 @@ def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[
     """Compute the gradient of a random weighted sum of the results, and find the leaves that it reaches.
 
     Returns:
-        The names of three groups of leaves, the fields of `Observation`: `detached` (no gradient), `level` (no gradient
-        or gradient 0), `broken` (a gradient with nan or inf).
+        The names of three groups of leaves, as in `Observation`: `detached` (no gradient), `level` (no gradient or
+            gradient 0) and `broken` (a gradient with nan or inf).
     """
     rand = Sampler(f"gradient:{seed}")
     terms = [(t * rand(*t.shape, dtype=t.dtype)).sum() for t in collect_tensors(value) if t.requires_grad]
@@ -309,9 +310,9 @@ def values_identical(before: Any, after: Any) -> bool:
 
 
 def changed_paths(name: str, before: Any, after: Any) -> list[str]:
-    """Return the parts of the argument `name` that differ: the name or, for a module, paths such as "model.mask".
+    """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
 
-    In a module, the following can differ: parameters, their requires_grad and whether they have gradients; buffers and
+    For a module, these changes count: parameters, their requires_grad and whether they have gradients; buffers and
     attributes with plain data; training mode; the number of hooks.
     """
     if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
@@ -327,7 +328,7 @@ def changed_paths(name: str, before: Any, after: Any) -> list[str]:
 
 
 def _module_contents(module: nn.Module) -> dict[str, Any]:
-    """Return the parameters, buffers, plain attributes and the number of hooks of a module, without its submodules."""
+    """Return a module's parameters, buffers, plain attributes and number of hooks, without those of its submodules."""
     contents = {n: v for n, v in vars(module).items() if not n.startswith("_") and _is_plain_data(v)}
     contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
     contents |= dict(module._buffers)
@@ -336,7 +337,7 @@ def _module_contents(module: nn.Module) -> dict[str, Any]:
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of the variables with plain data that a function can change from call to call.
+    """Return copies of the variables outside a function that it can change from call to call, if they hold plain data.
 
     These are the notebook's variables, the variables of an enclosing function and the defaults of arguments.
     """
@@ -350,7 +351,7 @@ def outer_variables(answer: Any) -> dict[str, Any]:
 
 
 def _is_plain_data(value: Any, depth: int = 4) -> bool:
-    """Tell whether a value is plain data, with at most `depth` containers inside each other."""
+    """Tell whether a value is plain data, with at most `depth` levels of nested containers."""
     if isinstance(value, (list, tuple, dict)):
         items = value.values() if isinstance(value, dict) else value
         return depth > 0 and all(_is_plain_data(item, depth - 1) for item in items)

@@ -54,7 +54,7 @@ class NonfiniteOrigin:
 class FirstNonfinite(TorchDispatchMode):
     """Finds, while the mode is active, the first operation that produces nan and the first that produces inf.
 
-    An inf that the learner writes (a mask, `torch.full`) does not count; an inf that is computed does.
+    An inf that the learner writes (a mask, `torch.full`) is ignored; an inf that is computed is not.
 
     Args:
         files: the names of the files that contain the learner's own code.
@@ -75,7 +75,7 @@ class FirstNonfinite(TorchDispatchMode):
         if self.nan is None:
             inputs = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
             name = func.overloadpacket.__name__
-            if name == "empty_like":  # dropout creates such a tensor and fills it later; its content is arbitrary
+            if name == "empty_like":  # dropout creates such a tensor with arbitrary content and fills it later
                 return output
             for result in filter(_is_float, tree_leaves(output)):
                 self._note(name, inputs, args, result)

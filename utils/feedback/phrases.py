@@ -15,14 +15,14 @@ from utils.feedback.exercise import Case, Exercise, Spec
 from utils.feedback.observe import Failure
 from utils.feedback.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
 
-LONGEST = 80  # in characters; a message truncates a longer value
+LONGEST = 80  # in characters; longer values are truncated
 LAMBDA_MESSAGE = (
     "A lambda has no name, so its exercise is unknown: define a function with `def` and the exercise's name."
 )
 
 
 def library_answer_message(answer: Any) -> str:
-    """Explain that a function of Python or torch is not an answer. Returns "" for anything else."""
+    """Return a message if the answer is a function of Python or torch, which is not an answer; otherwise return ""."""
     is_library = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
     if not inspect.isbuiltin(answer) and not (is_library and callable(answer)):
         return ""
@@ -114,7 +114,7 @@ def position_text(index: Sequence[int], spec: Spec | None) -> str:
 
 
 def axis_names(count: int, spec: Spec | None) -> list[str]:
-    """Return a name for each of `count` axes, or an empty list if the specification has another number of axes.
+    """Return a name for each of `count` axes, or an empty list if the specification has a different number of axes.
 
     In a specification, `...` stands for any number of axes, and `1` marks an axis without a name.
     """
@@ -151,12 +151,12 @@ def type_text(value: Any) -> str:
 
 
 def _is_function(value: Any) -> bool:
-    # When the answer is a function, the grader receives only the name of its type.
+    # If a result is a function, the grader receives only the name of its type.
     return type(value).__name__ in ("function", "method", "builtin_function_or_method")
 
 
 def type_cause_text(value: Any) -> str:
-    """Return the likely cause of an unexpected type as a sentence with a leading space, or ""."""
+    """Return the likely cause of an unexpected type in a sentence with a leading space; "" if it is unknown."""
     if _is_function(value):
         return " Without parentheses after its name, a function is not called."
     if isinstance(value, tuple) and len(value) == 1:
@@ -165,7 +165,7 @@ def type_cause_text(value: Any) -> str:
 
 
 def comparable_type(value: Any) -> type:
-    """Return the type for comparing results: Tensor for any tensor, dict for a Counter, and float for an int."""
+    """Return the type to use in comparisons: Tensor for any tensor, dict for a Counter, and float for an int."""
     if isinstance(value, Tensor):
         return Tensor
     if isinstance(value, dict):
@@ -197,7 +197,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the parameters of an object that lacks an expected parameter; only the unexpected ones if there are any."""
+    """List the parameters of an object that lacks an expected parameter; if some are unexpected, list only those."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -206,9 +206,9 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 
 
 def missing_parameters_text(missing: list[str], yours: Collection[str]) -> str:
-    """Explain why torch may not find layers in a list, in a sentence with a leading space; "" for other parameters.
+    """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    The explanation applies only if a whole layer of a list is missing.
+    Returns "" unless a whole layer of a list is missing.
     """
     items = {match[0] for name in missing if (match := re.match(r".*?\.\d+\.", name))}
     if not any(all(not name.startswith(item) for name in yours) for item in items):
@@ -231,15 +231,15 @@ def expected_parameters_text(expected: dict, extra: list[str]) -> str:
 
 
 def error_summary(failure: Failure) -> str:
-    """Return the first line of an error's text with a colon before it; "" if the error has no text."""
+    """Return a colon and the first line of an error's text; "" if the error has no text."""
     lines = failure.text.strip().splitlines()
     return f": {lines[0]}" if lines else ""
 
 
 def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
-    """Explain where nan or inf comes from, in sentences with a space before them; "" if the origin is unknown.
+    """Explain where nan or inf comes from, in sentences with a leading space; "" if the origin is unknown.
 
-    `source` is the answer's code. It decides whether a remark on softmax is added.
+    The answer's code, `source`, decides whether to add a remark about softmax.
     """
     if origin is None:
         return ""
@@ -265,6 +265,6 @@ _OPERATIONS = {
 
 
 def operation_text(name: str) -> str:
-    """Name a torch function as people do: "the division", or "`softmax`"."""
+    """Name a torch function as an engineer would: "the division", or "`softmax`"."""
     name = name.strip("_")
     return _OPERATIONS.get(name) or _OPERATIONS.get(name.removeprefix("i")) or f"`{name}`"

@@ -1,4 +1,4 @@
-"""The view of an answer that diagnostics and properties get: its trials, and the means to run it again."""
+"""Give diagnostics and properties access to an answer: its trials, and the means to run it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from utils.feedback.runner import Runner, cached_cases, cached_oracle_observatio
 
 @dataclass(frozen=True)
 class ResultPart:
-    """One tensor of a result next to the expected tensor, with its specification."""
+    """One tensor of a result, the expected tensor and its specification."""
 
     index: int
     yours: Tensor
@@ -26,7 +26,7 @@ class ResultPart:
 
 @dataclass(frozen=True)
 class Trial:
-    """One case with the observations of the learner's answer and of the oracle."""
+    """One case, with the observations of the learner's answer and of the oracle."""
 
     case: Case
     yours: Observation
@@ -50,7 +50,7 @@ class Probe:
 
     @classmethod
     def from_runner(cls, exercise: Exercise, runner: Runner, seed: int, gradients: bool = True) -> Probe:
-        """Run an answer on all cases that the exercise samples with `seed`. Gradients are optional."""
+        """Run an answer on all cases that the exercise samples with `seed`, with or without gradients."""
         cases = cached_cases(exercise, seed)
         yours = [parse_observation(exercise, c, runner.run(c, RunOptions(gradients=gradients))) for c in cases]
         expected = [cached_oracle_observation(exercise, c, gradients) for c in cases]
@@ -77,7 +77,7 @@ class Probe:
 
     @cached_property
     def has_correct_values(self) -> bool:
-        """Tell whether every trial has the expected values. Then only side effects can be wrong."""
+        """Tell whether every trial has the expected values. If so, only side effects can be wrong."""
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def bind_arguments(self, case: Case) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Probe:
 
 
 def repeats_results(first: Probe, second: Probe) -> bool:
-    """Tell whether an answer gave the same result for other numbers, although the expected result changed."""
+    """Tell whether an answer gave the same result for different inputs, although the expected result changed."""
     atol = first.exercise.atol
     return any(
         values_equal(a.yours.value, b.yours.value, atol, "any")

@@ -1,8 +1,8 @@
 """A learner's progress: passed exercises and answered questions, stored in one small file on this machine only.
 
-The file is `.progress.json` in the folder of the course, or the path in COURSE_PROGRESS ("off" disables progress). A
-write replaces the whole file, so a crash leaves either the old file or the new one. Writers use a lock that the
-operating system releases when a process dies. A damaged file is renamed, not overwritten.
+The file is `.progress.json` in the course folder, or the path in COURSE_PROGRESS ("off" disables progress). A write
+replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock, which the operating
+system releases when a process dies. A damaged file is renamed, not overwritten.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from utils import lessons
 from utils.lessons.files import hold_lock, write_atomically
 
-LOCK_TIMEOUT = 2.0  # in seconds; a write takes milliseconds, so a process that holds the lock for longer must have hung
+LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 STATES = ("passed", "failed", "todo")
-ANSWERS = "answers"  # a key next to the names of the lessons; no lesson has this name
+ANSWERS = "answers"  # a key beside the names of the lessons; no lesson has this name
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
 
@@ -46,7 +46,7 @@ def read_progress() -> ProgressTable:
 def read_answers() -> dict[str, dict[str, Any]]:
     """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
 
-    `start` contains the arguments from which the question was created, so that it can be repeated.
+    `start` contains the arguments that created the question, so that it can be repeated.
     """
     table = _load_or_empty().get(ANSWERS)
     answers = table if isinstance(table, dict) else {}
@@ -55,7 +55,7 @@ def read_answers() -> dict[str, dict[str, Any]]:
 
 
 def record_attempt(lesson: str, exercise: str, status: str) -> None:
-    """Record the outcome of a check. A passed exercise stays passed. Never raises, because the check must not fail."""
+    """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check."""
 
     def update(content: dict[str, Any]) -> None:
         entries = _table(content, lesson)
@@ -74,8 +74,8 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 
     Args:
         kind: the kind of question, such as "predictions".
-        start: the arguments from which the question was created, including its text under "question".
-        right: whether the answer was right.
+        start: the arguments that created the question, including its text under "question".
+        right: whether the answer was correct.
         sure: how sure the learner was.
     """
     entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
@@ -103,7 +103,7 @@ def _load_or_empty() -> dict[str, Any]:
 def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
     """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
 
-    If the file cannot be written, print a warning once.
+    Print a warning, once per process, if the file cannot be written.
     """
     path = progress_path()
     if path is None:
@@ -129,7 +129,7 @@ def _warn_not_saved(path: Path, why: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it, which can lose at most one entry."""
+    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it; at most one entry can then be lost."""
 
     def continue_without_lock() -> None:
         raise TimeoutError

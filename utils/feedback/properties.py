@@ -1,7 +1,7 @@
 """Properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
 
-A property is a function of a `Probe` that returns a sentence if the claim is false, else None. It explains wrong
-results ("a row does not sum to one"), and rejects answers that are wrong but agree with the oracle on every case.
+A property is a function of a `Probe`. It returns a sentence if its claim is false, otherwise None. Properties explain
+wrong results ("a row does not sum to one"). They also reject wrong answers that agree with the oracle on every case.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def rows_sum_to_one(part: int | None = None) -> Property:
 def causal(argument: int = 0, axis: int = -2, scale: float = 1e6) -> Property:
     """Check that a later token does not change the results of earlier positions.
 
-    The inputs are tried unchanged and `scale` times as large: with large inputs, a score that was masked with a low
-    number becomes visible again.
+    The answer runs on the original inputs and on inputs `scale` times as large. With large inputs, a score that was
+    masked with a low but finite number becomes visible.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -81,7 +81,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 
 
 def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None:
-    """Compare the results of the earlier positions before and after a change of the last token."""
+    """Compare the results at earlier positions before and after a change to the last token."""
     before, after = past
     if torch.allclose(before, after, atol=1e-5):
         return None
@@ -94,8 +94,8 @@ def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None
 
 
 def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) -> str | None:
-    # An answer may mask after a softmax over all positions and normalise again. Its rows can then be all 0, which is
-    # no leak, so rows with small numbers are ignored.
+    # An answer may apply softmax to all positions, then mask and normalise again. A row can then become 0, which is no
+    # leak, so rows with small numbers are ignored.
     rows = [t.movedim(axis, -2).flatten(0, -2) for t in past]
     comparable = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
     leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
@@ -130,7 +130,7 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results stay finite and right with inputs `factor` times as large, if the oracle's do."""
+    """Check that results stay finite and correct with inputs `factor` times as large, if the oracle's results do."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):
@@ -203,7 +203,7 @@ def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
-    """Return the trials with a suitable case: all of them if a number is wrong, otherwise two of each kind."""
+    """Return the trials whose cases fit: all of them if a number is wrong, otherwise two of each kind."""
     trials = [trial for trial in probe.trials if fits(trial.case)]
     return _representative_trials(trials) if probe.has_correct_values else trials
 
@@ -215,9 +215,9 @@ def works_when_changed(
 
     Args:
         case: the case to run.
-        prepare: changes the module; a function of `utils.test_doubles`.
-        expected: returns the result that the changed module should give, from the exercise.
-        message: the message if it gives another result or raises an exception.
+        prepare: a function of `utils.test_doubles` that changes the module.
+        expected: a function of the exercise that returns the correct result of the changed module.
+        message: the message if the result is different or the module raises an exception.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -241,7 +241,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that an invalid input raises a ValueError, rather than returning a result or raising torch's shape error.
+    """Check that an invalid input raises a ValueError. A result or torch's own shape error breaks the property.
 
     Args:
         init: the constructor's arguments.
@@ -265,7 +265,7 @@ def refuses(init: tuple, shape: tuple, why: str) -> Property:
 def takes(init: tuple, shape: tuple, why: str) -> Property:
     """Check that a long but valid input is accepted.
 
-    This is a property rather than a case, because a slow wrong answer could take seconds on a long input.
+    This is a property and not a case, because a slow wrong answer could take seconds on a long input.
 
     Args:
         init: the constructor's arguments.

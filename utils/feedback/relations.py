@@ -1,6 +1,6 @@
-"""Find a simple relation between the wrong and the expected numbers that points to the mistake.
+"""Find a simple relation between the wrong numbers and the expected numbers that suggests the mistake.
 
-Each finder gets all wrong results of an answer, and returns a sentence only if its relation holds for all of them.
+Each finder gets all wrong results of an answer. It returns a sentence only if its relation holds for all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from utils.feedback.wrong_regions import Pairs, ResultPair, places
 
 
 class Relation(NamedTuple):
-    """A relation, with a name for tests and tables and a sentence for the learner."""
+    """A relation: a name for tests and tables, and a sentence for the learner."""
 
     name: str
     sentence: str
@@ -31,17 +31,17 @@ class Relation(NamedTuple):
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
-        return None  # in a dict, a relation of one wrong tensor need not hold for the rest
-    reported = select_reported_trial(wrong) if wrong else None  # sentences on "this case" describe the first pair
+        return None  # a relation for one tensor of a dict need not hold for its other wrong tensors
+    reported = select_reported_trial(wrong) if wrong else None  # sentences about "this case" refer to the first pair
     wrong = sorted(wrong, key=lambda trial: trial is not reported)
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
-        return Relation("fact", "")  # the description of a difference between facts is already a sentence
+        return Relation("fact", "")  # a difference between facts is already described in words
     if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
         sequence_relation = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
         return Relation(*sequence_relation) if sequence_relation else None
     if isinstance(probe.exercise.returns, tuple) and len({part.index for _, part in parts}) > 1:
-        return None  # the sentence would describe different parts in different cases
+        return None  # the sentence would be about different parts in different cases
     pairs = [_pair(probe, trial, part) for trial, part in parts]
     finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
     for find in finders:
@@ -54,7 +54,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """Return the last part that differs: the weights, which explain more, come last. None if a shape differs."""
+    """Return the last part that differs, because the weights come last and explain more. None if a shape differs."""
     for part in reversed(probe.result_parts(trial)):
         if part.yours.shape != part.expected.shape:
             return None
@@ -90,7 +90,7 @@ def _transpose(pairs: Pairs) -> str:
 
 
 def _symmetric(pairs: Pairs) -> str:
-    """Detect the sum or the mean of the expected table and its transpose."""
+    """Detect that the result is the sum or the mean of the expected table and its transpose."""
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
     if any(p.is_equal(p.expected, p.expected.mT) for p in pairs):
@@ -118,7 +118,7 @@ def _factor(pairs: Pairs) -> str:
         named = f": {named}" if named else _as_power(found[0])
         return f"{'The' if alone else 'Every'} number is {found[0]:.4g} times the expected one{named}."
     if alone and not named:
-        return ""  # one number is always some multiple of another
+        return ""  # a single number is always a multiple of the expected number
     shown = ", ".join(f"{f:.4g}" for f in found)
     return f"In each case, your numbers are the expected numbers times one factor: {named or shown}."
 
@@ -136,7 +136,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
                 said = f"the {name}" if name.startswith("size of") else f"`{name}`"
                 found.append((form, f"{form.format(sizes[0])}, and {said} is {sizes[0]}"))
     if len({form for form, _ in found}) != 1:
-        return ""  # 0.5 is both 1/2 and 1/√4: if both sizes occur, neither is the evident cause
+        return ""  # 0.5 is both 1/2 and 1/√4: if 2 and 4 both occur, the cause is ambiguous
     return found[0][1] + (" here" if len(set(factors)) > 1 else "")
 
 
@@ -164,7 +164,7 @@ def _offset(pairs: Pairs) -> str:
 
 
 def _argument(pairs: Pairs) -> str:
-    """Detect that an argument was returned unchanged, or added, omitted or multiplied by mistake."""
+    """Detect that the result is an argument, or that an argument was wrongly added, omitted or multiplied."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
         ("It is the argument `{}`, unchanged.", lambda e, a: a),
         ("It is the argument `{}`, repeated.", lambda e, a: a.expand_as(e)),
@@ -204,7 +204,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _function(pairs: Pairs) -> str:
-    """Detect a function that was applied once too often to the expected result, or is missing."""
+    """Detect that a function is missing, or was applied once too often to the expected result."""
     for name, f in _FUNCTIONS.items():
         if "second-to-last" in name and any(p.expected.dim() < 2 for p in pairs):
             continue
@@ -257,12 +257,12 @@ def _by_line(
     redo: Callable[[Tensor, Tensor], Tensor],
     words: str,
 ) -> str:
-    """Detect that each row (`axis` -1) or column (-2) is the expected one times, or plus, a single number.
+    """Detect that each row (`axis` -1) or column (-2) is the expected one multiplied by, or plus, a single number.
 
     Args:
         pairs: the wrong results.
         axis: -1 for rows, -2 for columns.
-        undo: computes the number of a row from one of its entries and the expected entry.
+        undo: computes the number for a row from one of its entries and the expected entry.
         redo: applies this number to the expected row.
         words: the sentence, with a placeholder for "Each row" or "Each column".
     """
@@ -302,7 +302,7 @@ def _rearranged(pairs: Pairs) -> str:
         if p.expected.numel() < 4 or not p.is_equal(p.yours.flatten().sort()[0], p.expected.flatten().sort()[0]):
             return ""
     if all(len(p.expected.unique()) < p.expected.numel() / 2 for p in pairs):
-        return ""  # a table of zeros and ones holds the same numbers by chance
+        return ""  # tables of zeros and ones contain the same numbers by chance
     if any(p.expected.dim() == 1 for p in pairs):
         return "All numbers are correct, but they are in a different order."
     return (
@@ -318,7 +318,7 @@ def _constant(pairs: Pairs) -> str:
     for axis in range(-2, -1 - min(p.expected.dim() for p in pairs), -1):
         if all(p.yours.shape[axis] > 1 and p.is_equal(p.yours, _first_for_all(p.yours, axis)) for p in pairs):
             if all(p.is_equal(p.expected, _first_for_all(p.expected, axis)) for p in pairs):
-                continue  # the expected numbers are also the same along this axis
+                continue  # the expected numbers do not change along this axis either
             name = pairs[0].axes[axis] if pairs[0].axes else ""
             what = f"along `{name}`" if name.isidentifier() else f"along axis {pairs[0].expected.dim() + axis}"
             return f"Its numbers are all the same {what}."

@@ -12,7 +12,7 @@ from utils.feedback.compare import difference_mask
 from utils.show import html
 
 MAX_CELLS = 8  # a table shows at most this many rows and columns
-MAX_GIVEN = 36  # an input is shown next to the result only if it has at most this many numbers
+MAX_GIVEN = 36  # larger inputs are not shown next to the result
 PRINTED = "Your code printed:"
 REASONS = (
     "passed",
@@ -38,7 +38,7 @@ class Table:
         expected: the expected result.
         wrong: the cells (row, column) that differ.
         caption: text above the table.
-        inputs: the small inputs of the call, as (name, rows).
+        inputs: the inputs of the call that are small enough to show, as (name, rows).
     """
 
     yours: list[list[str]]
@@ -54,7 +54,7 @@ class TraceLine(NamedTuple):
     Attributes:
         line: the number of the line.
         code: its text.
-        note: the expected values that it gives, or the value that it fails to give.
+        note: the expected values that the line gives, or the value that it should give but does not.
         state: "right", "wrong", or "" if the line gives none of the expected values.
     """
 
@@ -66,7 +66,7 @@ class TraceLine(NamedTuple):
 
 @dataclass
 class Report:
-    """The result of `check(...)`. `bool(report)` tells whether the exercise is passed.
+    """The result of `check(...)`. `bool(report)` is True if the exercise is passed.
 
     Attributes:
         name: the name of the exercise.
@@ -76,8 +76,8 @@ class Report:
         table: the learner's result next to the expected result, or None.
         reason: the kind of verdict, one of `REASONS`.
         property: the broken property, such as "rows_sum_to_one", if the reason is "property"; otherwise None.
-        relation: for the reason "difference", how the numbers are related to the expected numbers ("factor",
-            "transpose" …), or "slip" if only a lint finding explains them; otherwise None.
+        relation: for the reason "difference", the relation between the numbers and the expected numbers ("factor",
+            "transpose" …), or "slip" if only a lint finding explains the difference; otherwise None.
         printed: what the answer printed on the case that the report shows.
         departure: the intermediate value that no line gives, such as "the scaled scores", or None if it is unknown.
         trace: the lines of the answer up to the step at which its computation goes wrong.
@@ -141,7 +141,7 @@ def comparison_table(
         name: the name of the result if the exercise has several, for the caption.
 
     Returns:
-        The table, or None if the two results are not non-empty tensors of the same shape.
+        The table, or None unless both results are non-empty tensors of the same shape.
     """
     if not isinstance(yours, torch.Tensor) or not isinstance(expected, torch.Tensor):
         return None
@@ -195,7 +195,7 @@ def _window(wrong: torch.Tensor, axis: int) -> range:
 def format_number(value: Any, digits: int = 4) -> str:
     """Write a number of a result with `digits` decimals; a bool or an int is written unchanged."""
     if isinstance(value, float):
-        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # prevents the output -0.0000
+        value = 0.0 if abs(value) < 0.5 * 10**-digits else value  # avoids printing -0.0000
         return f"{value:.{digits}f}" if abs(value) < 1e4 else f"{value:.{digits - 1}g}"
     return str(value)
 

@@ -1,7 +1,7 @@
 """Run answers. `Runner` is the interface between the code that judges an answer and the code that runs it.
 
-Plain data crosses this interface: a `Case` and options go in; an `Observation`, `CodeTraits` or another small record
-comes out. Test doubles and views are built by name from `utils.test_doubles`, which contains no oracle.
+Only plain data crosses this interface: a `Case` and options go in; an `Observation`, `CodeTraits` or another small
+record comes out. Test doubles and views are built by name from `utils.test_doubles`, which contains no oracle.
 `InProcessRunner` runs an answer in the learner's own process, as a notebook does.
 """
 
@@ -45,16 +45,16 @@ from utils.feedback.observe import (
 )
 from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
 
-RESULT_ONLY = RunOptions()  # record nothing but the result
+RESULT_ONLY = RunOptions()  # record only the result
 
 
 @dataclass(frozen=True)
 class DeviceMoveResult:
     """The result of a run on an emulated device."""
 
-    unmoved_tensor: str | None = None  # the name of a tensor that did not move with its object
+    unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
-    keeps_tensors: bool = False  # whether this happens only after a call on the first device
+    keeps_tensors: bool = False  # whether the fault appears only after a call on the first device
 
 
 class Runner(Protocol):
@@ -65,16 +65,16 @@ class Runner(Protocol):
         ...
 
     def run(self, case: Case, look: RunOptions = RESULT_ONLY) -> Observation:
-        """Run the answer on a case, and record what the options ask for."""
+        """Run the answer on a case, and record what the options request."""
         ...
 
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         """Run the answer on several cases, one after the other, as a notebook does.
 
         A module is created once, for the first case, and gets the parameters of each case before its call. A case with
-        other arguments of the constructor gets an object of its own. Cases with
-        the same model or layer as an argument share one copy of it. After each call, the caller overwrites the result.
-        The sequence ends at the first exception.
+        different constructor arguments gets its own object. Cases that have the same model or layer as an argument
+        share one copy of it. After each call, the caller overwrites the result. The sequence ends at the first
+        exception.
 
         Args:
             cases: the cases, in order.
@@ -83,11 +83,11 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run three copies of a module: a deep copy, and new objects that load its state_dict and its parameters."""
+        """Run three copies of a module: a deep copy, one that loads the state_dict, one that loads only parameters."""
         ...
 
     def trace(self, case: Case) -> list[TracedCall]:
-        """Run the answer on a case, and record the torch calls of its own lines. Return [] for a value."""
+        """Run the answer on a case, and record the torch calls of the answer's own lines. Return [] for a value."""
         ...
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
@@ -95,11 +95,11 @@ class Runner(Protocol):
         ...
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
-        """Find the operation that produces the first nan or inf on a case. Return None if there is none."""
+        """Find the operation that produces the first nan or inf on a case. Return None if no operation does."""
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """Differentiate a weighted sum of the first result by each input and parameter. Return {} on failure."""
+        """Compute the gradients of a weighted sum of the first result for each input and parameter; {} on failure."""
         ...
 
 
@@ -108,7 +108,7 @@ class InProcessRunner:
 
     def __init__(self, form: AnswerSignature, answer: Any) -> None:
         self.form, self.answer = form, answer
-        self._outer = outer_variables(answer)  # before the first call
+        self._outer = outer_variables(answer)  # saved before the first call
 
     def inspect_code(self) -> CodeTraits:
         if self.form.kind == "value":
@@ -168,7 +168,7 @@ class InProcessRunner:
         before, after = (self.form.bind_arguments(a, k) for a, k in ((case.args, case.kwargs), (args, kwargs)))
         changed = tuple(path for name in before for path in changed_paths(name, before[name], after[name]))
         observation = Observation(copy_value(value), changed=changed)
-        if not any(isinstance(a, nn.Module) for a in args):  # a result may be a view of a model's own parameter
+        if not any(isinstance(a, nn.Module) for a in args):  # a result may be a view of a model's parameter
             _overwrite(value)
         return observation
 
@@ -204,7 +204,7 @@ class InProcessRunner:
         return replace(again, keeps_tensors=again.has_device_mix)
 
     def _run_on_fake_device(self, case: Case, called_before: bool) -> DeviceMoveResult:
-        """Run the answer on an emulated device. A module is built on the CPU, perhaps called there, and then moved."""
+        """Run the answer on an emulated device. A module is built on the CPU, called there if asked, and moved."""
         with preserve_global_state(case.seed):
             try:
                 if self.form.kind != "module":
@@ -265,7 +265,7 @@ def _attributes(answer: Any) -> dict[str, Any]:
 
 
 def _overwrite(value: Any) -> None:
-    """Overwrite the tensors of a result, as a caller may do, unless autograd forbids it."""
+    """Overwrite the tensors of a result, as a caller may do. Skip tensors that autograd protects."""
     for tensor in collect_tensors(value):
         if not isinstance(tensor, nn.Parameter) and not tensor.is_meta:
             with torch.no_grad(), contextlib.suppress(RuntimeError):
@@ -275,7 +275,7 @@ def _overwrite(value: Any) -> None:
 def _reload(
     module: nn.Module, answer: Callable[..., nn.Module], case: Case, parameters_only: bool = False
 ) -> nn.Module:
-    """Return a new object with the same state_dict, or with a state_dict of the parameters only."""
+    """Return a new object that loads the module's state_dict, or only the parameters in it."""
     fresh = build_module(answer, replace(case, fill=False))
     state = {n: p.detach() for n, p in module.named_parameters()} if parameters_only else module.state_dict()
     fresh.load_state_dict(state)
@@ -283,7 +283,7 @@ def _reload(
 
 
 def _has_ellipsis(value: Any) -> bool:
-    """Tell whether a result is, or contains, a `...` that the learner has not replaced."""
+    """Tell whether a result is or contains a `...` that the learner has not replaced."""
     return value is ... or (isinstance(value, tuple) and any(v is ... for v in value))
 
 
@@ -295,7 +295,7 @@ def _todo_observation() -> Observation:
 
 
 def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
-    """Create a runner for an answer in the form of a learner's answer, an oracle or a misconception."""
+    """Create a runner for an answer. It may have the form of a learner's answer, an oracle or a misconception."""
     return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
 
 
@@ -305,7 +305,7 @@ def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None 
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
         initial_parameters = initial or exercise.initial_parameters
-        assert initial_parameters is not None  # every exercise whose answer is a module has initial parameters
+        assert initial_parameters is not None  # `kind` is "module" only if they are declared
         return make_module_class(initial_parameters, answer)
     return answer
 
@@ -316,7 +316,7 @@ def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
 
 
 def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run an answer, in any form, on `case`, and record which inputs and parameters its gradients reach."""
+    """Run an answer of any form on `case`, and record which inputs and parameters its gradients reach."""
     return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
 
 
@@ -338,8 +338,8 @@ def observe_oracle(exercise: Exercise, case: Case) -> Observation:
 def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
     """Return the test cases that the exercise samples with a seed.
 
-    If they have the same content as in the last check, return the objects of the last check, because the results of the
-    oracle and the misconceptions on these objects are cached.
+    If the cases are the same as in the last check, return the objects from that check, because the results of the
+    oracle and the misconceptions are cached for these objects.
     """
     cases, key = exercise.sample_cases(seed), exercise.cache_key and exercise.cache_key()
     previous = _case_cache.get((exercise, seed, key), [])
@@ -359,7 +359,7 @@ def _cases_identical(a: Case, b: Case) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case of `cached_cases`, with `gradients` if requested, and cache the observation."""
+    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation."""
     return parse_observation(
         exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
     )
@@ -367,13 +367,13 @@ def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = 
 
 @functools.lru_cache(maxsize=512)
 def cached_oracle_gradients(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
-    """Compute the oracle's gradients on a case of `cached_cases`, and cache them."""
+    """Compute the oracle's gradients on a case from `cached_cases`, and cache them."""
     return make_runner(exercise, exercise.oracle).compute_gradients(case)
 
 
 @functools.lru_cache(maxsize=2048)
 def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> Observation:
-    """Run a misconception on a case of `cached_cases` without gradients, and cache the observation."""
+    """Run a misconception without gradients on a case from `cached_cases`, and cache the observation."""
     wrong = exercise.misconceptions[index]
     return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))
 

@@ -25,7 +25,7 @@ _INDEX_ERROR = re.compile(r"index -?\d+ is out of bounds for dimension \d+ with 
 def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
     """Ask about a number in the code that matches a size in the error and a size in a successful case.
 
-    Returns a sentence with a space before it, or "" if no number in the code can be the cause of the error.
+    Returns a sentence with a leading space, or "" if no number in the code can be the cause of the error.
     """
     failure = failed_trial.yours.failure
     if failure is None or "Dimension out of range" in failure.text:
@@ -48,14 +48,14 @@ def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
 
 
 def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
-    """Tell whether one of the sizes above 2 of a shape is a number in the code that can be a size."""
+    """Tell whether the code contains a number above 2 that can be a size and equals one of the sizes in a shape."""
     return bool({n for n in shape if n > 2} & _literals(source)[0])
 
 
 def _literals(source: str) -> tuple[set[int], set[int]]:
     """Return the numbers above 2 in the code that can be sizes, and those that limit a `range`.
 
-    A factor as in `4 * d`, the number of an axis, and a default value do not count.
+    A factor as in `4 * d`, an axis number and a default value are left out.
     """
     tree = parse_source(source)
     sizes, limits = set(), set()
@@ -81,7 +81,7 @@ def _literals(source: str) -> tuple[set[int], set[int]]:
 
 
 def _sizes(probe: Probe, trial: Trial) -> set[int]:
-    """Return the sizes of a case: those of its tensors, and the integers among all arguments."""
+    """Return the sizes in a case: those of its tensors, and all integer arguments."""
     init = trial.case.init
     plain = [*probe.bind_arguments(trial.case).values(), *(init.values() if isinstance(init, dict) else init)]
     tensors = collect_tensors([*probe.bind_arguments(trial.case).values()])
@@ -95,10 +95,10 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
     """Ask about a size such as `len(x)` if it explains the wrong size in every failing case.
 
     `len(x)` is the size of axis 0 of x. In each failing case, the wrong size must equal the size of this axis, and the
-    expected size must equal the size of another axis of x. If the wrong size is the same in all these cases, it must
-    also change with the size of the axis.
+    expected size must equal the size of another axis of x. If the wrong size is the same in all failing cases, it must
+    also change when the axis gets longer.
 
-    Returns a sentence with a space before it and the sizes of the reported trial, or "".
+    Returns "" or a sentence with a leading space that names the sizes in the reported trial.
     """
     mismatches = [(trial, pair) for trial in probe.trials if (pair := _mismatch(probe, trial))]
     if reported not in [trial for trial, _ in mismatches]:
@@ -118,7 +118,7 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
 
 
 def _mismatch(probe: Probe, trial: Trial) -> set[int] | None:
-    """Return two sizes that should be equal: from torch's error, or from the only wrong axis of a result."""
+    """Return two sizes that should be equal: from torch's error, or from the result if only one axis is wrong."""
     if trial.yours.failure:
         return None if trial.expected.failure else _sizes_in_error(trial.yours.failure)
     for part in probe.result_parts(trial):
@@ -136,12 +136,12 @@ def _sizes_in_error(failure: Failure | None) -> set[int] | None:
 
 
 def _follows_axis(probe: Probe, trial: Trial, name: str, axis: int) -> bool:
-    """Run a failing trial again with a longer axis, and tell whether the wrong size in the error grows with it."""
+    """Run a failing trial with a longer axis, and tell whether the wrong size in the error grows with it."""
     value = probe.bind_arguments(trial.case)[name]
     size, before = value.shape[axis], _sizes_in_error(trial.yours.failure)
     if not size or not before:
         return False
-    new_size = size + 1 if size + 1 not in before else size + 2  # with equal sizes, there would be no error
+    new_size = size + 1 if size + 1 not in before else size + 2  # if the sizes became equal, there would be no error
     longer = torch.cat([value] * 3, axis).narrow(axis, 0, new_size)
     args = tuple(longer if arg is value else arg for arg in trial.case.args)
     if all(arg is not longer for arg in args):
@@ -160,7 +160,7 @@ def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]) -> int | None:
-    """Return the axis of an argument whose size is expected instead of the size of `axis`; None if it is not unique."""
+    """Return the axis of an argument that has the expected size instead of the size of `axis`; None if ambiguous."""
     value = probe.bind_arguments(trial.case).get(name)
     if not isinstance(value, Tensor) or axis >= value.dim():
         return None
@@ -172,12 +172,12 @@ def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]
 
 
 def constant_axis_hint(probe: Probe) -> str:
-    """Explain that an axis such as `dim=1` is the last axis only of some inputs.
+    """Explain that an axis such as `dim=1` is the last axis of only some inputs.
 
-    The answer must be right in every case in which this axis is the last axis of the first tensor, and wrong in every
+    The answer must be correct in every case where this axis is the last axis of the first tensor, and wrong in every
     other case.
 
-    Returns a sentence with a space before it, or "".
+    Returns a sentence with a leading space, or "".
     """
     by_dims: dict[int, set[bool]] = {}
     first = ""

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from utils.lessons.names import iter_names
 
-COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may be the method of a set, which works in place
-OTHER_MODULES = {"re", "np", "numpy", "math", "random", "queue"}  # `re.sub` and `queue.put` do not return tensors
+COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may belong to a set, where it works in place
+OTHER_MODULES = {"re", "np", "numpy", "math", "random", "queue"}  # `re.sub` and `queue.put` return no tensor
 METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
 
 
@@ -81,7 +81,7 @@ def _lint_early_return(node: ast.AST) -> str | None:
 
 
 def _lint_overwritten_result(function: ast.AST) -> str | None:
-    """Find a variable that every iteration of a loop overwrites, although it is set before and used after the loop."""
+    """Find a variable that is set before a loop, overwritten in each iteration, and used after the loop."""
     if not isinstance(function, ast.FunctionDef):
         return None
     for i, loop in enumerate(function.body):

@@ -1,4 +1,4 @@
-"""Diagnostics of the structure of a result: its type, its items and the shapes of its tensors."""
+"""Diagnostics for the structure of a result: its type, its items and the shapes of its tensors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result, without its facts if the exercise's view could not derive facts from the answer."""
+    """Return the expected result. Leave out its facts if the view could not derive facts from the answer."""
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected
@@ -102,7 +102,7 @@ def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
 
 
 def part_name(probe: Probe, trial: Trial, part: ResultPart) -> str:
-    """Name a part of a result: by its key in a dict, by its name in a tuple, by its number in a list."""
+    """Name a part of a result: by its key in a dict, its name in a tuple, or its number in a list."""
     expected = trial.expected.value
     if isinstance(expected, dict):
         return f"The entry {list(expected)[part.index]!r} of {_call_or_value(probe, trial.case)}"
@@ -119,7 +119,7 @@ _FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|tor
 
 
 def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
-    """Explain from the code why a shape never changes, as a sentence with a leading space; "" if unknown."""
+    """Return a sentence, with a leading space, on why the code always gives the same shape; "" if unknown."""
     traits = probe.runner.inspect_code()
     if not shape and (match := _FULL_REDUCTION.search(traits.source)):
         return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."

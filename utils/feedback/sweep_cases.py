@@ -1,6 +1,6 @@
-"""Derive cases for the sweeps from an exercise's own cases: other sizes, special numbers, sequences of calls.
+"""Derive cases for the sweeps from an exercise's own cases: different sizes, special numbers, sequences of calls.
 
-The oracle decides whether a derived case is valid: it must give a result with a finite number.
+The oracle decides whether a derived case is valid: its result must contain a finite number.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 
 @_cached
 def base_cases(exercise: Exercise) -> list[Case]:
-    """Return the first case of each kind. Cases of one kind have the same arguments, with as many axes.
+    """Return the first case of each kind. Cases are of one kind if they have the same arguments with as many axes.
 
-    Cases in training mode, with unfilled parameters, or with an exception of the oracle are left out.
+    Cases in training mode, with unfilled parameters, or on which the oracle raises an exception are left out.
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
@@ -57,7 +57,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 
 def _map_tensors(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
-    """Return the case with each tensor argument changed."""
+    """Return the case with `change` applied to each tensor argument."""
     args = tuple(change(a) if isinstance(a, Tensor) else a for a in case.args)
     return replace(
         case, args=args, kwargs={n: change(a) if isinstance(a, Tensor) else a for n, a in case.kwargs.items()}
@@ -75,8 +75,8 @@ def _axis_sizes(case: Case) -> list[int]:
 def _resize(case: Case, old: int, new: int) -> Case:
     """Give every axis of size `old` the size `new`.
 
-    Additional entries are copies of earlier entries with slightly different numbers. They are inserted before the last
-    entry, because the last column of an input can have a special meaning.
+    Additional entries are copies of earlier entries with slightly different numbers. They go before the last entry,
+    because the last column of an input can have a special meaning.
     """
     rand = Sampler(f"resize:{old}:{new}")
     extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
@@ -118,26 +118,26 @@ def _with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], 
 
 
 def _with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Let the case's module accept inputs of length `size`: raise a lower limit in its constructor to `size`."""
+    """Let the case's module accept inputs of length `size`, by raising a lower limit in its constructor."""
     return _with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
 
 
 def _with_width(exercise: Exercise, case: Case, old: int, new: int) -> Case:
-    """Replace the size `old` of the inputs and of the module's settings by `new`."""
+    """Change the size `old` to `new` in the inputs and in the module's settings."""
     return _with_settings(
         exercise, _resize(case, old, new), lambda name, value: new if value == old and name not in CAPACITIES else value
     )
 
 
 def _argument_values(exercise: Exercise, case: Case) -> dict[str, Any]:
-    """Return the arguments of a call by name, with defaults for those that the case leaves out."""
+    """Return the arguments of a call by name, with defaults for missing ones."""
     parameters = inspect.signature(exercise.oracle).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {**defaults, **exercise.signature.bind_arguments(case.args, case.kwargs)}
 
 
 def _with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Case:
-    """Return the case with another value of the argument `name`."""
+    """Return the case with a different value for the argument `name`."""
     index = exercise.signature.arguments.index(name)
     if index < len(case.args):
         return replace(case, args=(*case.args[:index], value, *case.args[index + 1 :]))
@@ -145,17 +145,17 @@ def _with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Cas
 
 
 def _works(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle gives a result with a finite number, or a result without floating-point numbers."""
+    """Tell whether the oracle's result contains a finite number, or no floating-point numbers at all."""
     try:
         expected = cached_oracle_observation(exercise, case, False)
-    except Exception:  # the exercise's parse_result does not expect such a result
+    except Exception:  # the exercise's parse_result cannot handle such a result
         return False
     floats = [t for t in collect_tensors(expected.value) if is_float(t)]
     return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
 
 
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose. The oracle also accepts these sizes plus 1."""
+    """Return the sizes that the caller may choose: those that the oracle also accepts plus 1."""
     if "sizes" in exercise.unswept:
         return []
     roomy = _with_capacity(exercise, case, max([0, *_axis_sizes(case)]) + 1)
@@ -163,7 +163,7 @@ def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
 
 
 def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Change one size at a time, to 1 and to a large size. An integer among the arguments may also be a size."""
+    """Set one size at a time to 1 and to a large number. Integer arguments may also be sizes."""
     for name, value in _argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
             yield _with_argument(exercise, case, name, LENGTHS[name])
@@ -196,7 +196,7 @@ def _is_limited(exercise: Exercise, case: Case) -> bool:
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Add an axis, or remove all axes, if the exercise names no axes of its result."""
+    """If the exercise does not name the axes of its result, try an additional axis, then no axes."""
     if exercise.specs and not exercise.specs[0].axes:
         yield _map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
         if not set(AXES) & set(exercise.signature.arguments):
@@ -222,7 +222,7 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Make the rows of each input equal, then all tokens."""
+    """Make all rows of each input equal, then all tokens."""
 
     def equal_rows(tensor: Tensor) -> Tensor:
         if tensor.dtype == torch.bool or tensor.dim() < 1 or not tensor.numel():
@@ -252,7 +252,7 @@ def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _texts(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Add white space, a long word and other letters to texts, and repeat them."""
+    """Add whitespace, a long word and unusual characters to texts, and repeat texts."""
     for name, value in _argument_values(exercise, case).items():
         if type(value) is str:
             for text in (f"  {value} \n", f"{value} unbelievably", f"{value} é🙂", value * 20, ""):
@@ -260,7 +260,7 @@ def _texts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set the module to training mode. Switch models among the arguments to the other mode, and add hooks."""
+    """Set the module to training mode. Switch the mode of models among the arguments, and add hooks to them."""
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
     if any(isinstance(a, nn.Module) for a in case.args):
@@ -269,12 +269,12 @@ def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _with_gradients(argument: Any) -> Any:
-    """Return a copy of a model whose parameters require gradients; other arguments unchanged."""
+    """Return a copy of a model whose parameters require gradients. Return other arguments unchanged."""
     return copy_value(argument).requires_grad_(True) if isinstance(argument, nn.Module) else argument
 
 
 def _in_other_mode(argument: Any) -> Any:
-    """Return a copy of a model in the other mode, with hooks on its parts. Return other arguments unchanged."""
+    """Return a copy of a model in the opposite mode, with hooks on its parts. Return other arguments unchanged."""
     if not isinstance(argument, nn.Module):
         return argument
     model = copy_value(argument)
@@ -285,7 +285,7 @@ def _in_other_mode(argument: Any) -> Any:
 
 
 def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Let a mask hide everything from one position."""
+    """Let one row of a mask hide every position."""
 
     def hide_second(tensor: Tensor) -> Tensor:
         if tensor.dtype != torch.bool or tensor.dim() < 2 or tensor.shape[-2] < 2:
@@ -299,7 +299,7 @@ def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 class Sweep(NamedTuple):
-    """A sweep over derived cases: its text for the table of sweeps, and the function that derives the cases."""
+    """A sweep over derived cases: its description for the table of sweeps, and the function that derives the cases."""
 
     what: str
     vary: Callable[[Exercise, Case], Iterator[Case]]
@@ -331,7 +331,7 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 
 @_cached
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
-    """Return sequences of calls of one object: other sizes and fewer arguments, then the first case again."""
+    """Return sequences of calls on one object: with different sizes and fewer arguments, then the first case again."""
     sequences = []
     bases = base_cases(exercise)
     for base in bases:
@@ -342,10 +342,10 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
-        else:  # another object of the class, with as many settings of its own as possible
+        else:  # a second object of the class, with as many different settings as possible
             others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
-            # Each step has other parameters, as after a training step.
+            # Each step has different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         sequence = [first, *(step for step in steps if _works(exercise, step)), first]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
@@ -354,7 +354,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
 
 
 def _with_other_numbers(argument: Any) -> Any:
-    """Return a copy of a model with other parameters, as after a training step. Return other arguments unchanged."""
+    """Return a copy of a model with different parameters, as after training. Return other arguments unchanged."""
     if not isinstance(argument, nn.Module):
         return argument
     module = copy_value(argument)

@@ -1,4 +1,4 @@
-"""Sweeps: general properties that are tested after an answer is right on all cases of its exercise.
+"""Sweeps: general properties that are tested once an answer is correct on all cases of its exercise.
 
 A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
 opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
@@ -30,8 +30,8 @@ from utils.feedback.runner import (
 )
 from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
 
-TOLERANCE = 1e-3  # sweeps look for gross differences; with large numbers, rounding errors grow
-# In these sweeps, an answer may raise an exception, or give nan where the oracle does not. If the page requires more, a
+TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
+# In these sweeps, an answer may raise an exception or give nan where the oracle does not. If a page requires more, a
 # property tests it.
 _NOT_PROMISED = ("large", "hidden rows")
 
@@ -47,7 +47,7 @@ SWEEPS = {
 
 
 class Finding(NamedTuple):
-    """The result of a sweep that found a fault: a trial that is wrong, or a message."""
+    """The result of a sweep that found a fault: a wrong trial or a message."""
 
     sweep: str
     trial: Trial | None = None
@@ -56,9 +56,9 @@ class Finding(NamedTuple):
 
 @functools.lru_cache(maxsize=128)
 def with_sweep_tolerance(exercise: Exercise) -> Exercise:
-    """Return the exercise with the tolerance of the sweeps, and without misconceptions.
+    """Return the exercise with the tolerance of the sweeps and without misconceptions.
 
-    Each misconception is wrong on a case of the exercise, so an answer that is right on all cases is no misconception.
+    Every misconception is wrong on some case of the exercise, so an answer that is correct on all cases matches none.
     """
     return replace(exercise, atol=max(exercise.atol, TOLERANCE), misconceptions=())
 
@@ -78,7 +78,7 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
 
 
 def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
-    """Run the sweeps of an exercise on an answer that is right on its cases, and return the first fault."""
+    """Run an exercise's sweeps on an answer that is correct on its cases, and return the first fault."""
     special = {
         "state": _sweep_state,
         "seed": _sweep_seed,
@@ -95,10 +95,10 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 
 
 def _require_all_runs(observations: list[Observation], count: int) -> list[Observation]:
-    """Return the observations of several runs. Only an exception may end the runs before there are `count` of them.
+    """Return the observations of several runs. There may be fewer than `count` only if a run raised an exception.
 
     Raises:
-        ValueError: observations are missing, so nothing is known about the other runs.
+        ValueError: observations are missing without an exception, so nothing is known about the other runs.
     """
     if len(observations) > count or (len(observations) < count and not (observations and observations[-1].failure)):
         raise ValueError(f"{count} runs gave {len(observations)} results")
@@ -124,8 +124,8 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
     """Pair two observations, and replace the numbers that are not compared by 0.
 
-    A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also not compared
-    if the answer's number is not finite, or if its row is all 0: large numbers can overflow or underflow.
+    A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
+    answer's number is not finite or its row is all 0: large numbers can overflow or underflow.
     """
     if yours.failure or expected.failure:
         return Trial(case, yours, expected)
@@ -230,7 +230,7 @@ def _detaching_hint(runner: Runner) -> str:
 
 
 def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Compare the initial numbers of two objects, which torch samples with different seeds."""
+    """Compare the initial parameters of two objects that torch samples with different seeds."""
     bases = base_cases(exercise)[:1]
     cases = [replace(case, fill=False, seed=case.seed + step) for case in bases for step in (100, 200)]
     oracle = make_runner(exercise, exercise.oracle)

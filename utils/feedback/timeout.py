@@ -11,17 +11,17 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches an interrupt
+INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches the first
 POLL_INTERVAL = 0.1  # seconds between two readings of the clock
-IDLE_FACTOR = 6  # an idle answer (for example one that sleeps) may take this factor times the limit in wall time
+IDLE_FACTOR = 6  # an idle answer (for example, one that sleeps) may take this many times the limit in wall time
 
 
 class Timeout:
     """A context manager that raises a KeyboardInterrupt in the main thread after `seconds` of work.
 
-    It measures the CPU time of this process, because wall time would punish a slow but correct answer on a busy
-    machine. Outside the main thread it does nothing, because Python delivers interrupts only to the main thread.
-    `fired` tells whether it has interrupted the block.
+    It measures the CPU time of this process, because wall time would penalise a correct answer on a busy machine.
+    Outside the main thread it does nothing, because Python delivers interrupts only to the main thread. `fired` tells
+    whether it has interrupted the block.
 
     Args:
         seconds: CPU time until the interrupt.

@@ -73,7 +73,7 @@ ERROR_EXPLANATIONS = (
         "only floating-point numbers can be trained. A tensor that is kept but not trained, such as a mask, should be"
         " a buffer: use register_buffer.",
     ),
-    # --- cross_entropy; these entries come before the general ones on dtypes
+    # --- cross_entropy; these entries must come before the general entries on dtypes
     ErrorExplanation(
         r"Expected target size \[(\d+), (\d+)\], got \[(\d+), (\d+)\]",
         r"cross_entropy expects the vocabulary on axis 1 of the scores, so for these scores it needs targets of shape"

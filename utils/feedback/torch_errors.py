@@ -23,12 +23,12 @@ _REDUCTION = re.compile(r"(?<!\bself)\.(?:sum|mean|max|amax|min|var|std|norm)\((
 
 
 def _removes_axis(source: str) -> bool:
-    """Tell whether a function reduces a tensor along an axis, for example with `sum`, without `keepdim`."""
+    """Tell whether a function reduces a tensor along an axis without `keepdim`, for example with `sum`."""
     return any("keepdim" not in arguments for arguments in _REDUCTION.findall(source))
 
 
 def _size_mismatch_text(match: re.Match, failure: Failure) -> str:
-    """Explain sizes that differ. Only the failing line shows whether a matrix product or another operation failed."""
+    """Explain sizes that do not match. Only the failing line shows whether the operation was a matrix product."""
     sizes = f"on axis {match[3]} their sizes are {match[1]} and {match[2]}."
     products, others = count_products(failure)
     if products and others:
@@ -85,7 +85,7 @@ def _misspelling_message(text: str) -> str:
 
 
 def explain_failure(failure: Failure, exercise_name: str) -> str:
-    """Explain an error to a learner. An error that is not in the table keeps the first line of its own text."""
+    """Explain an error to a learner. For an error that is not in the table, return the first line of its own text."""
     missing = re.search(rf"'{exercise_name}' object has no attribute '(\w+)'", failure.text)
     if missing:
         return f"the object has no `{missing[1]}`. Does `__init__` store it on self under this name?"
