@@ -37,7 +37,7 @@ from utils.show.widget import read_script, read_shared
 
 OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
-_DOCS = ("bench", "checks", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
+_DOCS = ("bench", "checks", "claims", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
 LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and authors of themes need these files
 READING = (

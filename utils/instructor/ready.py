@@ -21,6 +21,7 @@ from utils.feedback.exercise import all_exercises
 from utils.instructor import (
     blind_answers,
     build,
+    claims,
     lesson_time,
     mutation_testing,
     online_links,
@@ -108,6 +109,7 @@ def _generated_files(lesson: Path) -> dict[str, bytes]:
         ROOT / "README.md",
         mutation_testing.TABLE,
         ROOT / "docs" / "online.md",
+        ROOT / "docs" / "claims.md",
         blind_answers.blind_folder() / "pending.txt",
         ROOT / "tests" / "solved" / f"{lesson.stem}.ipynb",
         *(ROOT / "course").glob("[0-9][0-9]_*.*"),
@@ -181,6 +183,15 @@ def _update_pages(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
     return StepResult()
 
 
+def _list_claims(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    claims.write_page()
+    new = claims.find_new_claims(lesson)
+    return StepResult(
+        claims.find_wrong_quotes(claims.read_claims()),
+        [f"a new claim without a marked test (intervention or observation): {sentence}" for sentence in new],
+    )
+
+
 def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
     # The program that chooses tests for `make quick` also chooses the tests of a lesson.
     command = [sys.executable, str(ROOT / ".ci" / "quick_tests.py"), "--files", f"solutions/{lesson.path.name}"]
@@ -211,6 +222,7 @@ STEPS: Sequence[Step] = (
         "Read the new messages. If they are right, run `coginst answers FILE --write` for the file of the answer.",
     ),
     Step("pages", _update_pages, "Add a row to README.md, in the form of the other rows."),
+    Step("claims", _list_claims, "Quote the lesson exactly in the mark of the test."),
     Step(
         "tests",
         _run_tests,
