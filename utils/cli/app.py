@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import typer
 
-# The groups of `coginst --help`.
+# The groups in `coginst --help`.
 LEARNERS, INSTRUCTORS, MAINTAINERS = "For learners", "For instructors", "For maintainers"
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ app = typer.Typer(
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Turn an expected error into red lines on the error stream and exit status 2."""
+    """Turn an expected error into red lines on stderr and exit status 2."""
     try:
         yield
     except PermissionError as error:
@@ -48,11 +48,11 @@ _DISKS = {
 
 
 def print_error(error: object) -> None:
-    """Print each line of an error in red on the error stream."""
+    """Print each line of an error in red on stderr."""
     for line in str(error).splitlines():
         typer.secho(line, fg=typer.colors.RED, err=True)
 
 
 def print_warning(line: object) -> None:
-    """Print a warning in yellow on the error stream."""
+    """Print a warning in yellow on stderr."""
     typer.secho(line, fg=typer.colors.YELLOW, err=True)

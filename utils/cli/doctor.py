@@ -1,4 +1,4 @@
-"""`coginst doctor` reports what the course needs, what is missing, and how to fix it. It uses no network."""
+"""`coginst doctor` reports what the course needs, what is missing, and how to fix it. It works offline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 class Finding:
     """One line of the report: what was examined, the result and, if there is a problem, the remedy.
 
-    `is_required` is False if a learner can work without it.
+    `is_required` is False if a learner can work without the examined item.
     """
 
     subject: str
@@ -90,7 +90,7 @@ def _packages() -> list[Finding]:
 
 
 def _pinned_versions() -> dict[str, str]:
-    """Return the versions that requirements.lock pins for this Python and this system."""
+    """Return the versions that requirements.lock pins for this version of Python and this system."""
     from packaging.requirements import Requirement
 
     lock = lessons.ROOT / "requirements.lock"
@@ -102,7 +102,7 @@ def _pinned_versions() -> dict[str, str]:
 def _device() -> Finding:
     try:
         import torch
-    except Exception as error:  # a missing system library raises OSError
+    except Exception as error:  # not only ImportError: a missing system library raises OSError
         return Finding("device", f"torch cannot be imported ({error})", INSTALL)
     if torch.cuda.is_available():
         return Finding("device", f"{torch.cuda.get_device_name(0)}, and {os.cpu_count()} CPU cores")
@@ -133,7 +133,7 @@ def _gpt2() -> Finding:
 
 
 def _short_path(path: Path) -> str:
-    """Abbreviate the home folder of a path as `~`."""
+    """Abbreviate the home folder in a path to `~`."""
     return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
 
 

@@ -21,14 +21,14 @@ CONNECT_TIMEOUT = 3.0  # seconds
 
 
 class FetchError(OSError):
-    """The real GPT-2 could not be fetched. The message says why, and that nothing is lost."""
+    """The real GPT-2 could not be fetched. The message gives the reason, and says that nothing is lost."""
 
 
 def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
     """Download the real GPT-2 into the Hugging Face cache, verify it, and return its folder.
 
-    An interrupted download continues where it stopped. Existing files are verified, and fetched again only if they are
-    damaged.
+    An interrupted download continues where it stopped. Existing files are verified; only damaged files are fetched
+    again.
 
     Raises:
         FetchError: there is no network or not enough disk space, the server refuses, or a file is damaged.
@@ -65,7 +65,7 @@ def fetch_gpt2(log: Callable[[str], None] = print) -> Path:
 
 
 def next_weights_notice() -> str:
-    """Say which weights the lessons use after a fetch."""
+    """Return a sentence that says which weights the lessons use after a fetch."""
     chosen = os.environ.get("COURSE_GPT2")
     if chosen:
         return (
@@ -77,8 +77,8 @@ def next_weights_notice() -> str:
 def _download(repository: str, name: str, endpoint: str, log: Callable[[str], None]) -> Path:
     """Download one file into the cache, and continue an interrupted download.
 
-    In each process, the hub's client downloads every file from the beginning. This function therefore streams the
-    content into a partial file that the next run continues. The client then finds the complete content in its cache.
+    A new process of the hub's client starts every download from the beginning. This function therefore streams the
+    content into a partial file, which the next run continues. The client then finds the complete content in its cache.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.file_download import http_get, repo_folder_name
@@ -117,12 +117,12 @@ def _download(repository: str, name: str, endpoint: str, log: Callable[[str], No
             partial.replace(blob)
     seen = try_to_load_from_cache(repository, name, revision=metadata.commit_hash)
     if isinstance(seen, str) and not Path(seen).is_symlink() and _describe_mismatch(Path(seen), metadata):
-        Path(seen).unlink()  # on systems without links, the snapshot holds a copy
+        Path(seen).unlink()  # on systems without links, the snapshot contains a copy
     return Path(hf_hub_download(repository, name, endpoint=endpoint, cache_dir=constants.HF_HUB_CACHE))
 
 
 def _require_network(endpoint: str, offline: bool = False) -> None:
-    """Fail within seconds if there is no network; the hub's own client retries for much longer."""
+    """Raise within seconds if there is no network. The hub's own client retries for much longer."""
     if offline:
         raise FetchError(
             "HF_HUB_OFFLINE is set, so downloads are forbidden. Unset it and run `coginst fetch gpt2` again."

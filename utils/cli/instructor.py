@@ -99,7 +99,7 @@ def _warn_of_another_checkout(source: Path | None) -> None:
 
 
 def _print_build_summary(outcome: BuildSummary | Exception) -> None:
-    """Print the outcome of a build: the number of files, warnings, or the error that stopped it."""
+    """Print the outcome of a build: the number of files and any warnings, or the error that stopped it."""
     if isinstance(outcome, Exception):
         print_error(outcome)
         return
@@ -261,7 +261,7 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Train a model that ships with the course, evaluate it, and write it with its model card."""
-    maker: Any  # both modules have the same functions, each for its own kind of recipe
+    maker: Any  # both modules have the same functions, but each has its own type of recipe
     if model == "cogmodel":
         from utils.models import cogmodel as maker
 
@@ -370,8 +370,8 @@ def sweeps(
 ) -> None:
     """Print which sweeps test each exercise, and why an exercise opts out of a sweep.
 
-    A sweep tests a right answer on further cases that it derives from the exercise's own: other sizes, special numbers,
-    several calls of one object.
+    A sweep tests a correct answer on additional cases. It derives them from the exercise's own cases: different sizes,
+    special numbers, several calls of one object.
     """
     from utils.feedback.exercise import all_exercises, find_exercise
     from utils.feedback.sweeps import SWEEPS, applicable_sweeps
@@ -389,7 +389,7 @@ def sweeps(
 
 
 def _escape_terminal(text: str) -> str:
-    """Replace control characters in a text that a student may have written."""
+    """Escape control characters in a text that a student may have written."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from utils.lessons import ROOT, write_atomically
 
-# Jupyter reads the folder `labconfig/` in this folder. `default_setting_overrides.json` opens a .md lesson as a
-# notebook and switches news off. `page_config.json` removes the buttons that lead to Notebook 7, if that is installed.
+# Jupyter reads the folder `labconfig/` in this folder. There, `default_setting_overrides.json` opens a .md lesson as a
+# notebook and disables news. `page_config.json` removes the buttons for Notebook 7, in case it is installed.
 SETTINGS = ROOT / "utils" / "assets"
-# JupyterLab's file list hides the files that match these patterns. All patterns but `*.md` are Jupyter's own; `*.md`
-# hides the text of each lesson, because the lesson is also there as a notebook.
+# JupyterLab's file list hides files that match these patterns. All patterns except `*.md` are Jupyter's defaults.
+# `*.md` hides the text of each lesson, because the list already shows its notebook.
 HIDDEN = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~", "*.md")
-# The variables that move the files of Jupyter, IPython and matplotlib out of the home folder.
+# Variables that move the files of Jupyter, IPython and matplotlib out of the home folder.
 HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 PORT, LAST_PORT, RETRIES = 8888, 65535, 50
 
@@ -30,10 +30,10 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     """Build the course and serve it with JupyterLab, for this machine only, until Ctrl-C.
 
     Args:
-        port: the first port to try (8888). If a port is in use, the next one is tried.
+        port: the first port to try (default: 8888). If it is in use, the next port is tried.
         browser: open the first lesson in a browser, if there is a display.
-        course: a folder of notebooks to open unchanged. By default, the course is built from `solutions/`, if that
-            exists, and opened.
+        course: a folder with notebooks, which are opened unchanged. By default, open `course/`, after building it from
+            `solutions/` if that folder exists.
 
     Raises:
         LabError: there is no notebook to open, or no free port.
@@ -51,7 +51,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
     try:
         server = LabApp.initialize_server(argv=arguments)
-    except SystemExit:  # Jupyter has tried every port in its range and has logged that
+    except SystemExit:  # Jupyter has tried every port in its range, and has logged that
         raise LabError(
             f"JupyterLab found no free port, starting at {port or PORT}. Choose another: coginst lab --port 9000."
         ) from None
@@ -63,7 +63,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
 
 
 def can_show_browser() -> bool:
-    """Check if a browser window can open: it cannot over ssh or on a server without a display."""
+    """Check whether a browser window can open. It cannot over ssh or on a server without a display."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     if sys.platform == "darwin" and os.environ.get("SSH_CONNECTION"):
@@ -76,7 +76,7 @@ def can_show_browser() -> bool:
 
 
 def _own_course() -> Path:
-    """Build the course if `solutions/` exists (students receive only `course/`), and return its folder."""
+    """Build the course if `solutions/` exists, and return its folder. Students have only `course/`."""
     if any((ROOT / "solutions").glob("[0-9]*.md")):
         from utils.instructor.build import build
 
@@ -95,37 +95,37 @@ def _first_notebook(folder: Path) -> str:
 def sync_paired_text(folder: Path) -> None:
     """Write the .md file of a lesson again if another editor has saved only its notebook.
 
-    Lab refuses to open a pair whose .md file is older and different.
+    JupyterLab refuses to open a pair if its .md file is older and different.
     """
     for notebook in folder.glob("*.ipynb"):
         text = notebook.with_suffix(".md")
         if text.is_file() and notebook.stat().st_mtime_ns > text.stat().st_mtime_ns:
             import jupytext
 
-            with contextlib.suppress(Exception):  # Lab reports a damaged notebook when it is opened
+            with contextlib.suppress(Exception):  # JupyterLab reports a damaged notebook when it opens it
                 saved = jupytext.read(notebook)
                 sources = ([cell.source for cell in page.cells] for page in (saved, jupytext.read(text)))
-                if next(sources) != next(sources):  # a time stamp proves nothing: copying changes it
+                if next(sources) != next(sources):  # time stamps prove nothing, because copying changes them
                     write_atomically(text, jupytext.writes(saved, "md"))
 
 
 def _prepare_environment() -> None:
-    """Set the environment that Jupyter and its kernels inherit: this Python, this clone, the settings of the course."""
+    """Set the environment that Jupyter and its kernels inherit: this Python, this clone, and the course's settings."""
     prepend = {
         "PATH": str(Path(sys.executable).parent),  # so that `!pip` in a cell uses this environment
-        "PYTHONPATH": str(ROOT),  # `utils` is a common name, so the course's package comes first
+        "PYTHONPATH": str(ROOT),  # `utils` is a common name, so the course's package must come first
         "JUPYTER_CONFIG_PATH": str(SETTINGS),
     }
     for name, value in prepend.items():
         os.environ[name] = os.pathsep.join(filter(None, [value, os.environ.get(name)]))
-    # The tensors of a lesson are tiny. On a busy machine, OpenMP's threads spin while they wait for each other, and 300
-    # steps of lesson 03 take 10 s instead of less than 1 s. Passive threads sleep.
+    # The tensors in the lessons are tiny. On a busy machine, OpenMP's threads spin while they wait for each other, so
+    # that 300 training steps in lesson 03 take 10 s instead of less than 1 s. Passive threads sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault(
         "JUPYTERLAB_WORKSPACES_DIR", str(ROOT / "build" / "lab")
-    )  # open tabs are stored here, separate from those of other projects
-    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "utils" / "notebook" / "startup.py"))  # IPython runs it
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the home folder would use another Python
+    )  # stores open tabs separately from those of other projects
+    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "utils" / "notebook" / "startup.py"))  # IPython runs this file
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the home folder would use a different Python
     if not os.access(os.path.expanduser("~"), os.W_OK):  # then these files are stored in the course folder
         home = ROOT / "build" / "home"
         home.mkdir(parents=True, exist_ok=True)  # otherwise IPython uses a temporary folder
@@ -134,7 +134,7 @@ def _prepare_environment() -> None:
 
 
 def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str) -> list[str]:
-    """Return Jupyter options. Command-line arguments take precedence over a user's configuration files."""
+    """Return Jupyter's options. Command-line arguments take precedence over a user's configuration files."""
     options = {
         "ServerApp.root_dir": folder,
         "ServerApp.ip": "127.0.0.1",
@@ -143,16 +143,16 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
-        # opening a page does not mark it as changed
+        # so that opening a page does not mark it as changed
         "ServerApp.contents_manager_class": "utils.notebook.contents_manager.CourseContentsManager",
         "ServerApp.log_level": "WARN",
         "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,
         "LabApp.default_url": f"/lab/tree/{first}",
-        # The type checker among the developer tools would start as a language server and read all of torch for each
-        # opened lesson, which takes minutes and 1.7 GB.
+        # Otherwise, the type checker from the developer tools would start as a language server. It would read all of
+        # torch for each open lesson, which takes minutes and 1.7 GB.
         "LanguageServerManager.autodetect": False,
-        "LabApp.extension_manager": "readonly",  # the default extension manager contacts a registry on every start
+        "LabApp.extension_manager": "readonly",  # the default extension manager contacts a registry at every start
     }
     hidden = [f"--ContentsManager.hide_globs={pattern}" for pattern in HIDDEN]
     return [f"--{name}={value}" for name, value in options.items()] + hidden

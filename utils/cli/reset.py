@@ -24,8 +24,8 @@ def reset(
     """Restore the notebook of a lesson, or the cell of one exercise, to its original state.
 
     Args:
-        name: number, stem or file of the lesson.
-        course: the folder of the notebook. Default: the current folder if it has the lesson, otherwise `course/`.
+        name: the number, stem or file of the lesson.
+        course: the folder of the notebook. Default: the current folder if it contains the lesson, otherwise `course/`.
 
     Returns:
         Sentences that say what was done, and where the backup is.
@@ -55,9 +55,9 @@ def reset(
 
 
 def _find_folder(name: str) -> Path:
-    """Return the current folder if it has the lesson's notebook, otherwise `course/`."""
+    """Return the current folder if it contains the lesson's notebook, otherwise `course/`."""
     try:
-        here = lessons.find_lesson(name, Path.cwd())  # this can be the .md file if both formats exist
+        here = lessons.find_lesson(name, Path.cwd())  # may be the .md file if both formats exist
     except (lessons.LessonError, OSError):
         return ROOT / "course"
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
@@ -66,8 +66,8 @@ def _find_folder(name: str) -> Path:
 def _initial_text(stem: str, course: Path) -> str:
     """Return the original text of a lesson.
 
-    The text comes from the solution. Without a solution, it comes from the copy in a release. Without this copy, it
-    comes from the .md file next to the notebook, if this file is unchanged.
+    The text comes from the first of these sources that exists: the solution, the copy in a release, and the .md file
+        next to the notebook, if that file is unchanged.
     """
     if (ROOT / "solutions" / f"{stem}.md").is_file():
         return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()
@@ -113,7 +113,7 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
-    """Put the original cell of the exercise in its place, or, if it was deleted, after the cell that preceded it."""
+    """Put the original cell of the exercise in its place or, if the cell was deleted, after the preceding cell."""
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")
     places = [n for n, cell in enumerate(first) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]

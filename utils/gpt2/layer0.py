@@ -1,4 +1,4 @@
-"""Read the inputs and weights of attention in layer 0 of a GPT-2 from its file, without loading the model."""
+"""Read the inputs and weights of the attention in layer 0 of a GPT-2 from its file, without loading the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def get_pre_attn(prompt: str, path: str | os.PathLike | None = None) -> tuple[list[str], Float[Tensor, "seq d_model"]]:
-    """Return the prompt's tokens as strings, and the input of layer 0's attention.
+    """Return the prompt's tokens as strings, and the input to layer 0's attention.
 
     The input is the sum of token and position embeddings, normalised by `ln_1`.
 
@@ -50,7 +50,8 @@ def get_split_l0_heads(
         bias: whether to return the biases too. GPT-2 computes its queries as `x @ W_Q + b_Q`.
 
     Returns:
-        (W_Q, W_K), or (W_Q, W_K, b_Q, b_K) with `bias`. Weights are [d_model, d_head], and biases [d_head].
+        (W_Q, W_K), or (W_Q, W_K, b_Q, b_K) with `bias`. Weights have shape [d_model, d_head]; biases have shape
+        [d_head].
 
     Raises:
         ValueError: the model has no such head.
@@ -74,7 +75,7 @@ def get_l0_values(
 
 
 def _read_head(weights: Source, head_idx: int, part: int) -> tuple[Tensor, Tensor]:
-    """Read the weights and biases of one head's queries (part 0), keys (part 1) or values (part 2) from `c_attn`.
+    """Read one head's weights and biases for queries (part 0), keys (part 1) or values (part 2) from `c_attn`.
 
     Raises:
         ValueError: the model has no head `head_idx`.
@@ -134,14 +135,14 @@ def require_finite(folder: Path, name: str, tensor: Float[Tensor, "..."]) -> Non
 
 
 class Checkpoint:
-    """The open safetensors files of a GPT-2, from which slices of tensors are read as float32.
+    """The open safetensors files of a GPT-2. Slices of their tensors are read as float32.
 
     The names of tensors start with `transformer.` in files from save_pretrained, but not in the file on the hub.
     """
 
     def __init__(self, weights: Source) -> None:
         self.weights, self._files = weights, contextlib.ExitStack()
-        self._locations: dict[str, tuple[safe_open, str]] = {}  # for each name, its file and its name in the file
+        self._locations: dict[str, tuple[safe_open, str]] = {}  # for each name: the file, and the name in that file
 
     def __enter__(self) -> Checkpoint:
         with contextlib.ExitStack() as self._files:
@@ -149,7 +150,8 @@ class Checkpoint:
                 file = self._open(name)
                 keys = file.keys()
                 self._locations |= {key.removeprefix("transformer."): (file, key) for key in keys}
-            # All files are open, so keep them open until __exit__. After an error, the stack closes them here.
+            # All files are open now; keep them open until __exit__. If an error occurred before, the stack closes them
+            # here.
             self._files = self._files.pop_all()
         return self
 
@@ -180,7 +182,7 @@ class Checkpoint:
         return "wte.rows" in self._locations
 
     def read_all(self) -> dict[str, Float[Tensor, "..."]]:
-        """Read every tensor by its name without a prefix. `wte.weight` has the rows of all tokens.
+        """Read every tensor by its name without a prefix. `wte.weight` has a row for every token.
 
         Raises:
             WeightsError: a tensor has the wrong shape or is not finite.
@@ -196,7 +198,7 @@ class Checkpoint:
         shape: Sequence[int | None] | None = None,
         part: slice | tuple[slice, slice] = slice(None),
     ) -> Float[Tensor, "..."]:
-        """Read a tensor, or only a part of its rows, or of its rows and columns.
+        """Read a tensor, or only some of its rows (and columns).
 
         Args:
             shape: the required shape of the whole tensor. None, as the shape or as one of its sizes, accepts anything.
@@ -209,7 +211,7 @@ class Checkpoint:
     def read_rows(
         self, name: str, shape: Sequence[int | None], indices: Sequence[int]
     ) -> Float[Tensor, "n_indices d_out"]:
-        """Read some rows of a matrix, in the order of `indices`; the errors are those of `read_tensor`."""
+        """Read some rows of a matrix, in the order of `indices`. Raises the same errors as `read_tensor`."""
         matrix = self._slice(name, shape)
         return self._require_finite(name, torch.cat([matrix[i : i + 1] for i in indices]))
 

@@ -29,13 +29,13 @@ def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, G
     Raises:
         WeightsError: the files are damaged or incomplete, or a tensor has the wrong shape or is not finite.
     """
-    # A caller may have set the cached model to training mode, so call eval() each time.
+    # A caller may have set the cached model to training mode, so call eval() every time.
     return _load(source(path)).eval(), load_tokenizer()
 
 
 @functools.lru_cache(maxsize=2)
 def _load(weights: Source) -> GPT2LMHeadModel:
-    # A new model first samples random weights, so fork_rng preserves the caller's random state.
+    # A new model samples random weights first, so fork_rng preserves the caller's random state.
     with Checkpoint(weights) as checkpoint, torch.random.fork_rng(devices=[]), _silence_transformers():
         model = _load_expanded(checkpoint) if checkpoint.is_compact else _load_pretrained(weights)
     for name, parameter in model.named_parameters():
@@ -54,7 +54,7 @@ def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
             attn_implementation="eager",
             dtype=torch.float32,
             output_loading_info=True,
-            # Wrong sizes are reported below, in an error that names the tensors.
+            # Wrong sizes are reported below, with the names of the tensors.
             ignore_mismatched_sizes=True,
         )
     except Exception as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 BUNDLED = Path(__file__).resolve().parent.parent / "assets" / "gpt2-mini"
-# GPT-2 has two names on the hub, and the Hugging Face cache may have a folder for each.
+# GPT-2 has two names on the hub. The Hugging Face cache may have a folder for each name.
 REPOSITORIES = ("openai-community/gpt2", "gpt2")
 WEIGHTS, INDEX, PICKLE, CONFIG = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "config.json"
 
@@ -19,7 +19,7 @@ _announced: set[Source] = set()
 
 
 class WeightsError(ValueError):
-    """An error for a GPT-2 that cannot be used. The message names the file, the problem and the remedy."""
+    """A GPT-2 cannot be used. The message names the file, the problem and the remedy."""
 
     @classmethod
     def for_damage(cls, folder: Path, problem: str) -> WeightsError:
@@ -49,12 +49,12 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Return whether a path or COURSE_GPT2 determined the choice, so that fetching GPT-2 would not change it."""
+        """Return whether a path or COURSE_GPT2 determined the choice. If so, fetching GPT-2 would not change it."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property
     def announcement(self) -> str:
-        """Return the sentence that is printed when this source is first used."""
+        """Return the sentence that is printed when this source is used for the first time."""
         size = f"{self.n_layers} layers of {self.n_heads} heads, width {self.d_model}"
         more = "" if self.real or self.is_explicit else " `coginst fetch gpt2` gets the real one."
         return f"Using {self.name} ({size}): {self.reason}.{more}"
@@ -63,8 +63,8 @@ class Source:
 def source(path: str | os.PathLike | None = None) -> Source:
     """Choose a GPT-2, and print one line about it when it is first used.
 
-    The order is: `path`; the environment variable COURSE_GPT2 (a path, or the word "bundled"); a real GPT-2 in the
-    Hugging Face cache, which `coginst fetch gpt2` fills; the small GPT-2 that comes with the course.
+    The order is: `path`; the environment variable COURSE_GPT2 (a path or "bundled"); a real GPT-2 in the Hugging Face
+        cache, where `coginst fetch gpt2` puts it; the small GPT-2 that comes with the course.
 
     Raises:
         WeightsError: `path` or COURSE_GPT2 names no usable GPT-2. In this case there is no fallback.
@@ -142,8 +142,8 @@ def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
-        WeightsError: the configuration is missing, is damaged or belongs to a different kind of model, or there are
-            no weights, or only pickled ones.
+        WeightsError: the configuration is missing, damaged or for a different kind of model, or there are no weights,
+            or only pickled ones.
     """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
@@ -190,7 +190,7 @@ def _pickle_message(file: Path) -> str:
 
 
 def remedy_for(folder: Path) -> str:
-    """Return a sentence that says how to replace a damaged file in `folder`."""
+    """Return a sentence on how to replace a damaged file in `folder`."""
     if folder.resolve() == BUNDLED:
         return "It comes with the course: `git checkout -- utils/assets/gpt2-mini` restores it."
     from huggingface_hub import constants

@@ -15,10 +15,10 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def byte_symbols() -> list[str]:
-    """Return the printable characters that represent the 256 one-byte tokens in the table, in GPT-2's order.
+    """Return the characters that represent the 256 one-byte tokens in the merge table, in GPT-2's order.
 
     Printable bytes come first and represent themselves. The other 68 bytes, including the space, follow; they are
-    represented by the characters from U+0100.
+    represented by characters from U+0100 on.
     """
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -32,7 +32,7 @@ def read_merges(path: Path = MERGES) -> list[tuple[str, str]]:
 
 
 def build_vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
-    """Return the id of every token. The order is: the bytes, the result of each merge, the end of the text."""
+    """Return the id of every token, in this order: the bytes, the result of each merge, the end-of-text token."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
 
@@ -57,7 +57,7 @@ def load_tokenizer() -> GPT2Tokenizer:
     merges = read_merges()
     return GPT2Tokenizer(
         vocab=build_vocabulary(merges),
-        merges=merges,  # pyright: ignore[reportArgumentType]  # the annotation of transformers lacks pairs
+        merges=merges,  # pyright: ignore[reportArgumentType]  # transformers' annotation does not allow pairs
         pad_token=END_OF_TEXT,
         model_max_length=int(1e9),
     )

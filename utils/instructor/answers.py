@@ -38,7 +38,7 @@ class AnswerFactory:
 
     @classmethod
     def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
-        """Create the factory of an exercise. If its answer is a value, run the lesson's earlier cells silently.
+        """Create the factory for an exercise. For an answer that is a value, run the lesson's earlier cells silently.
 
         Raises:
             LessonError: `solutions/` does not exist.
@@ -64,11 +64,11 @@ class AnswerFactory:
 
     @classmethod
     def from_name(cls, exercise: str) -> AnswerFactory:
-        """Create the factory of the exercise with this name. Raises `UnknownExercise`."""
+        """Create the factory for the exercise with this name. Raises `UnknownExercise`."""
         return cls.from_exercise(find_exercise(exercise))
 
     def make_answer(self, source: str) -> Any:
-        """Run a source and return the answer that it defines. Errors from the source are not caught."""
+        """Run the source and return the answer that it defines. Exceptions from the source are not caught."""
         names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
         file = f"<an answer to {self.exercise.name}>"
         linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
@@ -77,7 +77,7 @@ class AnswerFactory:
         return names[self.exercise.name]
 
     def judge(self, source: str) -> Report:
-        """Return the report of `check` on an answer. If the source defines no answer, the reason is "raised"."""
+        """Return the report of `check` on the answer in `source`. If it defines no answer, the reason is "raised"."""
         try:
             answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
@@ -90,13 +90,13 @@ def _imports_utils(node: ast.stmt) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether the value is a leaf tensor. Such tensors are copied, so that no answer can change them."""
+    """Return whether the value is a leaf tensor. Leaf tensors are copied, so that an answer cannot change them."""
     return isinstance(value, Tensor) and value.is_leaf
 
 
 # --- a file of answers ----------------------------------------------------------------------------------
 
-MARK = "# %% "  # one cell for each answer, in jupytext's percent format
+MARK = "# %% "  # each answer is one cell in jupytext's percent format
 _HEAD = re.compile(r"(?P<exercise>\w+) (?P<kind>wrong|right)(?: \((?P<verdict>[^()]*)\))?: (?P<what>.+)")
 
 
@@ -107,8 +107,8 @@ class Answer:
     Its first line is `# %% softmax wrong (misconception wrong-axis): what is wrong`; the source follows below.
 
     Attributes:
-        kind: "right" or "wrong", according to the author of the answer.
-        verdict: the verdict of `check` as `format_verdict` writes it, or "" if the answer was not judged yet.
+        kind: "right" or "wrong", as the author of the answer marked it.
+        verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer was not judged yet.
         description: what is wrong with the answer, or how it is written.
     """
 
@@ -148,7 +148,7 @@ def write_answers(path: Path, answers: list[Answer]) -> None:
 
 
 def format_verdict(report: Report) -> str:
-    """Return the reason of a report, and the name of its misconception, property or relation if there is one.
+    """Return the reason of a report, and the name of its misconception, property or relation, if any.
 
     For a difference without a relation, the name is "milestone" if the report names the wrong step.
     """

@@ -1,4 +1,4 @@
-"""Blind answers in `tests/checks/blind/`: written from the student pages alone, before any check was run.
+"""Blind answers in `tests/checks/blind/`: their authors saw only the student pages, and ran no check.
 
 `pending.txt` in that folder names the exercises that do not have blind answers yet.
 """
@@ -32,7 +32,7 @@ def read_pending(root: Path = ROOT) -> list[str]:
 
 
 def find_pending(exercises: Iterable[str], answers: Iterable[Answer]) -> list[str]:
-    """Return the exercises without a right or without a wrong answer."""
+    """Return the exercises that lack a right answer or a wrong answer."""
     answered = {(answer.exercise, answer.kind) for answer in answers}
     return [name for name in exercises if not {(name, "right"), (name, "wrong")} <= answered]
 
@@ -47,7 +47,7 @@ def write_pending(exercises: Iterable[str], root: Path = ROOT) -> bool:
 
 
 def find_changed_verdicts(answers: list[Answer]) -> list[str]:
-    """Judge the answers, and return a line for each answer whose verdict is not the stored verdict."""
+    """Judge the answers, and return a line for each answer whose verdict differs from the stored one."""
     return [
         f"{answer.exercise} {answer.kind}, {answer.description}: {answer.verdict or 'no verdict'} became"
         f" {format_verdict(report)}: {report.message}"

@@ -1,4 +1,4 @@
-"""Find the cells of an untouched lesson that cannot run until an exercise is done, from the names in their code."""
+"""Find the cells in an untouched lesson that cannot run until an exercise is done, by the names in their code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from utils.lessons import Cell, bound_names, parse_cell
 from utils.lessons.names import read_names
 
-# These functions report an unfinished answer instead of raising an error.
+# These functions raise no error for an unfinished answer; they report it.
 TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
 # `yours` returns the answer to an earlier exercise. In a copy without solutions/, it may have nothing to return.
 YOURS = "yours"
@@ -19,8 +19,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
     """Return for each cell whether it fails in an untouched lesson.
 
-    A definition that uses an unset name is also unfinished, but does not fail. A name that is assigned again is no
-    longer unset.
+    A definition that uses an unset name is unfinished too, but does not fail. A name is no longer unset after a later
+    assignment.
 
     Args:
         cells: the cells in order, each with the names that it leaves without a value.
@@ -30,12 +30,12 @@ def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
 
 
 class _NameState:
-    """The state of the lesson's names after the cells that have been processed so far."""
+    """Tracks the lesson's names: which of them have no value after the cells that were processed so far."""
 
     def __init__(self) -> None:
         self.unset: set[str] = set()
         self.classes: set[str] = set()  # the classes that exist, finished or not
-        self.uses: dict[str, set[str]] = {}  # a definition's name -> the global names that its body uses
+        self.uses: dict[str, set[str]] = {}  # maps a definition's name to the global names in its body
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
         tree = parse_cell(cell) or ast.Module([], [])
@@ -98,9 +98,9 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 
 
 def _used_names(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement really uses when it runs.
+    """Yield the names whose values a statement needs when it runs.
 
-    Names that it only defines or passes on are not included, nor are the arguments of `TOLERANT_CALLS`.
+    Names that it only defines or passes on are left out, and so are the arguments of `TOLERANT_CALLS`.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

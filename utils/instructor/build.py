@@ -1,9 +1,9 @@
-"""Build the students' pairs `course/NN_stem.md` and `.ipynb` from the lessons `solutions/NN_stem.md`.
+"""Build the student files `course/NN_stem.md` and `.ipynb` from the lessons in `solutions/NN_stem.md`.
 
 The build first creates all files in memory. It writes the changed files to a staging folder in `course/`, and renames
 this folder when it is complete. If the build is killed after that, the next build finishes its work. A lock prevents
-two builds of one folder at the same time. `.coginst.json` stores the hash of each file that the build wrote,
-so the build recognises a file that a learner changed, and keeps it.
+two simultaneous builds of the same folder. `.coginst.json` stores the hash of each file that the build wrote. If a file
+has a different hash, a learner changed it, and the build keeps it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
-LOCK_PATIENCE = 60.0  # seconds; a build takes one or two seconds, so a build that holds the lock this long hangs
+LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so a build that holds the lock this long is stuck
 
 HEADER = """\
 ---
@@ -56,7 +56,7 @@ class BuildError(ValueError):
 
 @dataclass
 class BuildSummary:
-    """The result of a build: names of files, and a sentence for each lesson whose edited files were kept."""
+    """The result of a build: the names of files, and a sentence for each lesson whose edited files were kept."""
 
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -66,8 +66,8 @@ class BuildSummary:
 def build(source: str | Path | None = None, out: str | Path | None = None) -> BuildSummary:
     """Create the student pairs in `out` from the lessons in `source`. If anything is wrong, write nothing.
 
-    A file that differs from what the last build wrote belongs to a learner. The build keeps this file and the other
-    file of the pair, and names it in `BuildSummary.kept`.
+    A file that differs from the one that the last build wrote belongs to a learner. The build keeps this file and the
+    other file of the pair, and reports this in `BuildSummary.kept`.
 
     Raises:
         BuildError: the folders cannot be used, two lessons have the same number or name, or another build of `out`
@@ -86,7 +86,7 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 
 
 def find_drift(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
-    """Return one line for each file in `out` that a build of `source` would change. Raises as `build` does."""
+    """Return one line for each file in `out` that a build of `source` would change. Raises like `build`."""
     source, out = _resolve_folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)
@@ -143,7 +143,7 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
 
 
 def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
-    """Return the two folders. By default they are the course's own.
+    """Return the two folders. The defaults are the course's own folders.
 
     Raises:
         BuildError: there is no folder `source`, `out` is a file, or `out` is in `source`.
@@ -164,11 +164,11 @@ def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple
 
 
 def _lock_path(out: Path) -> Path:
-    """Return the lock file of a folder's builds.
+    """Return the path of the lock file for builds of a folder.
 
-    It is in the system's temporary folder, because a build that fails must not create anything, not even `out`.
+    The file is in the system's temporary folder, because a build that fails must not create anything, not even `out`.
     """
-    user = os.getuid() if hasattr(os, "getuid") else 0  # a user cannot open the lock of another user
+    user = os.getuid() if hasattr(os, "getuid") else 0  # users cannot open each other's lock files
     return Path(tempfile.gettempdir()) / f"coginst-build-{user}-{_hash(os.fsencode(out.resolve()))[:16]}.lock"
 
 
@@ -183,11 +183,11 @@ def _raise_busy(out: Path) -> None:
 
 
 def student_files(source: Path) -> dict[str, bytes]:
-    """Return the content of every file in the build, by its name.
+    """Return the content of every file in the build, by file name.
 
     Raises:
         BuildError: there is no lesson, a file name is invalid, or two lessons have the same number or name.
-        MarkerError: a lesson cannot be read, its markers have faults, or a file of the build would contain a part of an
+        MarkerError: a lesson cannot be read, its markers are wrong, or a file of the build would contain part of an
             answer.
     """
     paths = sorted(path for path in source.glob("[0-9]*.md") if path.is_file())
@@ -226,12 +226,12 @@ def student_files(source: Path) -> dict[str, bytes]:
 
 
 def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
-    """Return the student's markdown and notebook, which have the same cells.
+    """Return the student's Markdown and notebook, which contain the same cells.
 
     Cells that cannot run before the learner has answered an exercise are tagged.
 
     Raises:
-        MarkerError: without its answers, the lesson would split into different cells.
+        MarkerError: without its answers, the lesson would be split into different cells.
     """
     lesson = lessons.parse_lesson(stripped.text, path)
     if [cell.source for cell in lesson.cells] != [cell.source for cell in stripped.cells]:
@@ -258,7 +258,7 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
     """Write the cell's metadata after the language of its opening fence."""
-    magic = lines[cell.line - 1].startswith("```")  # the opening fence also stands for the cell's `%%bash` line
+    magic = lines[cell.line - 1].startswith("```")  # here, the opening fence represents the cell's `%%bash` line
     row = cell.line - 1 if magic else cell.line - 2
     opening = re.match(r"(`+)\s*(\S+)", lines[row])
     assert opening  # every code cell has an opening fence
@@ -271,7 +271,7 @@ def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
 
 
 def student_metadata(metadata: dict, is_blocked: bool) -> dict:
-    """Return the cell's metadata without the tags for the solved notebooks. Tag the cell if it cannot run yet."""
+    """Return the cell's metadata without the tags meant for the solved notebooks. Tag the cell if it cannot run yet."""
     tags = [tag for tag in metadata.get("tags", []) if not tag.startswith("nbval-")]
     if is_blocked and "raises-exception" not in tags:
         tags.append("raises-exception")
@@ -283,7 +283,7 @@ def student_metadata(metadata: dict, is_blocked: bool) -> dict:
 
 
 class _Plan:
-    """The files to write, to delete and to keep in `out`, according to the hashes of the files there."""
+    """The files in `out` to write, delete or keep, according to the hashes of the files there."""
 
     def __init__(self, files: dict[str, bytes], out: Path) -> None:
         self.files = files
@@ -382,7 +382,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 
 def is_changed(path: Path) -> bool:
-    """Return whether a student's file differs from what the build wrote. A file without an entry has not changed."""
+    """Return whether a student's file differs from the build's version. A file without an entry counts as unchanged."""
     built_hash = _read_manifest(path.parent / MANIFEST).get(path.name)
     return built_hash is not None and built_hash != _hash(path.read_bytes())
 
@@ -395,5 +395,5 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _hash(content: bytes) -> str:
-    """Return the hash of a file's content, with normalised line endings, because git and editors change them."""
+    """Return the hash of a file's content. Line endings are normalised, because git and editors change them."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()

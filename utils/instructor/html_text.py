@@ -1,17 +1,17 @@
-"""Extract the text of an HTML page for the checks that search it for answers."""
+"""Extract the text of an HTML page, so that checks can search it for answers."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
-# These tags can occur within a word or a line of code. Every other tag starts a new line.
+# These tags can occur inside a word or a line of code. Every other tag starts a new line.
 WITHIN = {"a", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup"}
 
 
 def extract_text(page: str) -> str:
-    """Return everything in a page that a reader or a program can read: text, comments, attributes and scripts.
+    """Return everything in a page that a person or a program can read: text, comments, attributes and scripts.
 
-    Inline tags within a line of text do not split it.
+    Tags in `WITHIN` do not split a line of text.
     """
     reader = _Reader()
     reader.feed(page)
@@ -39,7 +39,7 @@ class _Reader(HTMLParser):
         self._mark(tag)
 
     def _mark(self, tag: str) -> None:
-        """Add a backtick for a tag of inline code, and a line break for a tag outside `WITHIN`."""
+        """Add a backtick for a tag that marks inline code, and a line break for a tag outside `WITHIN`."""
         if tag == "code":
             self.text.append("`")
         elif tag not in WITHIN:

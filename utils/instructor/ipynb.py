@@ -8,20 +8,20 @@ from typing import Any
 
 
 def cell_id(stem: str, index: int) -> str:
-    """Return a cell's id. It depends only on the lesson and the position, so building twice changes nothing."""
+    """Return a cell's id. It depends only on the lesson and the position, so a second build changes nothing."""
     return hashlib.sha256(f"{stem}:{index}".encode()).hexdigest()[:8]
 
 
 def make_cell(kind: str, identity: str, metadata: dict[str, Any], source: str | list[str]) -> dict[str, Any]:
-    """Return a cell that has not run."""
+    """Return a cell without outputs."""
     cell = {"cell_type": kind, "id": identity, "metadata": metadata, "source": source}
     return cell | {"execution_count": None, "outputs": []} if kind == "code" else cell
 
 
 def make_notebook(cells: list[dict[str, Any]], **metadata: Any) -> dict[str, Any]:
-    """Return a notebook of these cells for the kernel that every lesson uses.
+    """Return a notebook that contains these cells, for the kernel that every lesson uses.
 
-    The kernel has the display name that ipykernel uses. Otherwise, Jupyter would write this name when it opens the
+    The kernel has the display name that ipykernel uses. Otherwise, Jupyter would write that name when it opens the
     notebook, and would treat the notebook as changed.
     """
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}

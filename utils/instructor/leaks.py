@@ -1,4 +1,4 @@
-"""Find parts of the answers in the files that students get."""
+"""Find parts of answers in the files that students get."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _MENTION = re.compile(r"`[^`\n]*`")
 def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
     """Return one line `file:line: description` for each answer that a student file still contains.
 
-    A line of code is a leak if it has at least three names or numbers. A line of prose is a leak if it has at least
-    four words. A long `return` value is a leak even without the `return`. A line is not a leak if visible code of its
-    lesson or of a later lesson contains it, because the author shows it there. A name is a leak if only answers use
+    A line of code can be a leak if it has at least three names or numbers; a line of prose, if it has at least four
+    words. A long `return` value can be a leak even without the `return`. A line is not a leak if the visible code in
+    its lesson or in a later lesson contains it, because the author shows it there. A name is a leak if only answers use
     it and it cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
 
     Args:
         sources: the lessons in order, each with its answers.
-        copies: the text or JSON of each student file, by its name.
+        copies: the text or JSON of each student file, by file name.
     """
     texts = {name: list(_strings(content)) for name, content in copies.items()}
     joined = {name: _collapse_whitespace("\n".join(parts)) for name, parts in texts.items()}
@@ -71,8 +71,7 @@ def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Ite
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
         if answer not in visible_lines and _is_informative(answer, code=True):
-            # Prose may repeat the returned value without the word `return`. A match of a short
-            # value may be a coincidence.
+            # Prose may repeat a returned value without the word `return`. A short value may match by coincidence.
             returned = answer.removeprefix("return ")
             without_return = len(returned) >= 20 and not any(returned in line for line in visible_lines)
             yield line, returned if without_return else answer
@@ -89,8 +88,8 @@ def _occurs_in(answer: str, text: str) -> bool:
 def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """Return one line for each answer of at least four informative lines that a file contains completely.
 
-    This check is for files that learners need but do not study. They may contain single lines of an answer, especially
-    in the wrong answers of a check.
+    This check is for files that learners need but do not study. Such files may contain single lines of an answer, for
+    example as part of a wrong answer.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     faults = []
@@ -108,8 +107,8 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
     """Return one line for each file that contains more than one short answer (at most three informative lines).
 
-    A match of a single short answer may be a coincidence, for example because a wrong answer or a model has the same
-    lines. A file with two short answers is treated as a copy of the solution.
+    A single short answer may match by coincidence, for example because a wrong answer or a model contains the same
+    lines. A file that contains two short answers is treated as a copy of the solution.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     answers_in_file: dict[str, list[str]] = {}
@@ -153,7 +152,7 @@ def _strings(content: Any) -> Iterator[str]:
             yield key
             yield from _strings(value)
     elif isinstance(content, list):
-        if all(isinstance(part, str) for part in content):  # nbformat stores one text as a list of lines
+        if all(isinstance(part, str) for part in content):  # nbformat stores a text as a list of lines
             yield "".join(content)
         else:
             for value in content:
@@ -175,7 +174,7 @@ def _strip_comment(line: str) -> str:
 
 
 def _is_informative(answer: str, code: bool) -> bool:
-    """Return whether a line of an answer is so informative that learners must not see it."""
+    """Return whether a line of an answer reveals so much that learners must not see it."""
     tokens = re.findall(r"\w+", answer)
     if code:
         return len([token for token in tokens if not keyword.iskeyword(token)]) >= 3 and len(answer) >= 12
@@ -183,7 +182,7 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
-    """Yield each name that answers bind but the student's copy of the lesson does not use, and its line."""
+    """Yield (name, line) for each name that an answer binds and that the student's copy of the lesson does not use."""
     visible_names = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_names(text):
@@ -215,7 +214,7 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
-    """Format a fault with its place: the visible source line that contains `text`, or else the student's file."""
+    """Format a fault with its place: the visible source line that contains `text`, otherwise the student's file."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]

@@ -1,4 +1,4 @@
-"""The time that a lesson takes: the minutes that its page states, and the minutes estimated from its length."""
+"""The time that a lesson takes: the minutes stated on its page, and the minutes estimated from its length."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def count_words(text: str) -> int:
 
 
 def needed_minutes(lesson: Lesson) -> float:
-    """Return the minutes estimated from the length of the page and its number of exercises, not rounded."""
+    """Return the unrounded estimate of minutes, from the length of the page and its number of exercises."""
     lines = [line for cell in visible_code(lesson) for line in cell]
     questions = sum(line.startswith(("explore.predict(", "explore.quiz(")) for line in lines)
     exercises = sum(exercise.lesson == lesson.name for exercise in all_exercises().values())
@@ -59,12 +59,12 @@ def stated_minutes(lesson: Lesson) -> int:
 
 
 def is_stated_right(lesson: Lesson) -> bool:
-    """Tell whether the stated minutes equal the needed minutes, rounded to a multiple of `STEP`."""
+    """Tell whether the stated minutes equal the estimate, rounded to a multiple of `STEP`."""
     return abs(stated_minutes(lesson) - needed_minutes(lesson)) <= STEP / 2
 
 
 def write_stated_time(path: Path) -> bool:
-    """Replace the minutes that a page in `solutions/` states, if they are wrong. Return whether the page changed."""
+    """Correct the stated minutes on a page in `solutions/`, if they are wrong. Return whether the page changed."""
     lesson = lessons.read_lesson(path)
     if is_stated_right(lesson):
         return False

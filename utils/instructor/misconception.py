@@ -1,4 +1,4 @@
-"""Turn a wrong answer into a misconception: write its function and its entry into the lesson's checks."""
+"""Turn a wrong answer into a misconception: add its function and its entry to the lesson's checks module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TODO = "TODO: say what is wrong, and why, in one or two sentences."
 
 
 class StubError(ValueError):
-    """A stub cannot be added to the checks. Nothing was written; the message says why."""
+    """A stub cannot be added to the checks. Nothing was written. The message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class MisconceptionStub:
     """A misconception to add to the checks.
 
     Attributes:
-        function_source: the function (or class) of the wrong answer.
+        function_source: the source of the wrong function or class.
         table_entry: the line for the exercise's table of misconceptions.
-        free_names: the names that the function reads and does not bind.
-        load_time_names: the free names that it reads while the checks are loaded, such as the base of a class.
-        bound_names: the names that it binds at module level, without imports.
+        free_names: the names that the function reads but does not bind.
+        load_time_names: those free names that it reads when the checks are loaded, such as a base class.
+        bound_names: the names that it binds at module level, except imports.
     """
 
     function_source: str
@@ -83,7 +83,7 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
 class _AnnotationStripper(ast.NodeTransformer):
     """Removes annotations and docstrings from code.
 
-    Annotations use names of the lesson. In the checks, these names are missing or have another meaning.
+    Annotations use names from the lesson. In the checks, these names are missing or mean something else.
     """
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
@@ -104,7 +104,7 @@ class _AnnotationStripper(ast.NodeTransformer):
 
 
 def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
-    """Return the answer's cell without annotations and docstrings, with its definition renamed."""
+    """Return the answer's cell with its definition renamed, and without annotations and docstrings."""
     tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
     for node in ast.walk(tree):
         if isinstance(node, Definition) and node.name == old:
@@ -115,7 +115,7 @@ def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
 
 
 def _wrap_value(source: str, value: str, name: str) -> str:
-    """Return the cell of a value as a function without arguments."""
+    """Return the cell that computes a value as a function without arguments."""
     return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
 
 
@@ -123,11 +123,11 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
     """Add a stub to a lesson's checks: its function, and its entry in the table of misconceptions.
 
     Returns:
-        The names that the function needs when it is called and that the checks do not define.
+        The names that the function needs when it is called but that the checks do not define.
 
     Raises:
-        StubError: the `misconceptions=` argument of the declaration is not a dict literal, or the checks would not load
-            with the stub.
+        StubError: the `misconceptions=` argument in the declaration is not a dict literal, or the checks could not be
+            loaded with the stub.
     """
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -168,7 +168,7 @@ def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> N
 
 
 def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None]:
-    """Return the statement that declares an exercise, and its table of misconceptions if that is written as a dict.
+    """Return the statement that declares an exercise, and its table of misconceptions if it is a dict literal.
 
     Raises:
         StubError: the file does not declare the exercise.

@@ -1,8 +1,8 @@
 """Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
-A mutant is the answer's source with one change that a learner could make: another operator, another axis, a dropped
-line, swapped arguments. An outcome is a named misconception, an explanation, or only a difference in numbers. If a
-mutant passes, it must also agree with the answer on cases that the check does not use. Otherwise, the check has a gap.
+A mutant is the answer's source with one change that a learner could make: a different operator or axis, a missing line,
+swapped arguments. The check names a misconception, explains the fault, or only reports different numbers. If a mutant
+passes, it must also agree with the answer on cases that the check does not use. Otherwise, the check has a gap.
 
 One worker process runs all mutants. It is killed and replaced when a mutant never ends.
 """
@@ -39,7 +39,7 @@ PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the
 # Wall time for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` seconds of CPU time.
 SECONDS = 60.0
 SEEDS = range(2, 7)  # seeds of the cases for passing mutants; the check itself uses seeds 0 and 1
-MEMORY = 4 << 30  # additional bytes that the worker may allocate; an endless list must not use up the machine's memory
+MEMORY = 4 << 30  # additional bytes that the worker may allocate, in case a mutant builds an endless list
 
 NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
 ENDLESS, EQUAL, WRONG = "endless", "equal", "wrong"
@@ -48,7 +48,7 @@ OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 @dataclass
 class MutantTally:
-    """The mutants of one exercise's answer, each with the outcome of the check."""
+    """The mutants of the answer to one exercise, each with the outcome of the check."""
 
     exercise: str
     lesson: str
@@ -59,7 +59,7 @@ class MutantTally:
 
 
 def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
-    """Return `(outcome, message)` for one mutant, or `("", error)` if it does not define an answer."""
+    """Return `(outcome, message)` for one mutant, or `("", error)` if the mutant does not define an answer."""
     try:
         answer = answers.make_answer(source)
     except Exception as error:
@@ -82,9 +82,9 @@ def _classify_report(report: Report) -> str:
 
 
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
-    """Return a case in which an answer that passed differs from the reference, or "" if there is none.
+    """Return a case in which an answer that passed differs from the reference, or "" if no such case was found.
 
-    The cases have other seeds, other sizes, and larger and smaller numbers.
+    The cases have different seeds and sizes, and larger and smaller numbers.
     """
     exercise = answers.exercise
     if exercise.kind == "value":
@@ -103,7 +103,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
                     exercise.dtypes,
                     exercise.requires_gradients,
                 ):
-                    continue  # skip the case, because the exercise does not define its result
+                    continue  # skip the case: the exercise does not define a result for it
                 observation = observe_answer(exercise, answer, case)
                 if not observations_agree(
                     observation, reference_observation, 10 * exercise.atol, exercise.dtypes, exercise.requires_gradients
@@ -232,10 +232,10 @@ class Worker:
 def run_mutants(
     names: Sequence[str] = (), on_tally: Callable[[MutantTally], None] = lambda tally: None
 ) -> list[MutantTally]:
-    """Return the tallies of the named exercises, or of all. Call `on_tally` with each tally as soon as it is ready.
+    """Return the tallies of the named exercises (by default, all). Call `on_tally` with each finished tally.
 
     Raises:
-        ValueError: the answer in `solutions/` to an exercise does not pass its own check.
+        ValueError: a reference answer in `solutions/` does not pass its own check.
     """
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
@@ -276,16 +276,16 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of NAMED or EXPLAINED mutants, among the rejected mutants that returned a wrong result.
+    """Return the share of NAMED or EXPLAINED mutants, in percent, among rejected mutants that returned a wrong result.
 
-    Torch raises no error for these mutants, so only the check can explain them.
+    These mutants raise no error that torch could explain, so only the check can explain them.
     """
     ran = row[2] + row[3] + row[5]
     return round(100 * (row[2] + row[3]) / ran) if ran else 100
 
 
 def format_table(rows: Mapping[str, Sequence[int]]) -> str:
-    """Return the table as Markdown: the rows of the exercises, and a row for the totals."""
+    """Return the table as Markdown: one row for each exercise, and a row with the totals."""
     names = [*(f"`{name}`" for name in rows), "all"]
     lines = [f"| exercise | {' | '.join(COLUMNS)} | specific message |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
     for name, row in zip(names, [*rows.values(), _sum_rows(rows)]):
@@ -298,15 +298,15 @@ def _sum_rows(rows: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Return the rows of the table in the docs, by exercise. The key "all" contains the totals."""
+    """Return the rows of the table in the docs by exercise. The key "all" contains the totals."""
     rows = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
     return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 
 
 def update_table(tallies: Sequence[MutantTally], path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Write the rows of these exercises into the page of the docs, and return the rows of the table.
+    """Write the rows for these exercises to the page in the docs, and return all rows of the table.
 
-    The rows of other exercises stay as they are. The rows of exercises that no longer exist are removed.
+    Rows of other exercises stay unchanged. Rows of exercises that no longer exist are removed.
     """
     path = path or TABLE
     known = read_table(path) | {tally.exercise: table_row(tally) for tally in tallies}

@@ -1,4 +1,4 @@
-"""Create mutants of an answer: a different operator or axis, a dropped line, swapped arguments, and similar changes.
+"""Create mutants of an answer: a different operator or axis, a missing line, swapped arguments, and similar changes.
 
 Each change is a mistake that a learner could make. `utils.instructor.mutation_testing` judges the mutants.
 """
@@ -70,7 +70,7 @@ _ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult)
 
 
 def make_mutants(source: str) -> list[Mutant]:
-    """Return the distinct mutants of a definition or of a few statements, in the order of the source."""
+    """Return the distinct mutants of a definition or of a few statements, in source order."""
     tree = ast.parse(source)
     plain = ast.unparse(tree)
     mutants: dict[str, Mutant] = {}
@@ -116,7 +116,7 @@ def _iter_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _iter_changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """Yield each possible change of a node: its kind, and a function that applies it to a copy of node and parent."""
+    """Yield each possible change of a node: its kind, and a function that applies it to copies of node and parent."""
     if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
         yield "dropped line", _drop_statement
     for kind, new in _iter_replacements(node, parent, tree):
@@ -212,7 +212,7 @@ def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
 
 
 def _stored_attributes(tree: ast.AST) -> dict[str, str]:
-    """Return the attributes that a class stores on self, each with the function that creates its value."""
+    """Return the attributes that a class stores on self, each with the name of the function that creates its value."""
     stored = {}
     for node, _ in _iter_nodes(tree):
         if isinstance(node, ast.Assign):
@@ -230,7 +230,7 @@ def _stored_attributes(tree: ast.AST) -> dict[str, str]:
 def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
     """Return the names that a learner could confuse with this name.
 
-    Candidates are arguments of the same type, names bound in the same statement, and the name that was bound last.
+    Candidates are arguments of the same type, names bound in the same statement, and the most recently bound name.
     """
     scope = next(
         (

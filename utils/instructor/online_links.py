@@ -1,8 +1,9 @@
 """Write the page of links that open the course in Binder and Colab, and the notebooks for Colab.
 
-The links depend on one line of `pyproject.toml`, `[tool.coginst] repository`. Binder builds the whole repository from
-`environment.yml`. Colab opens only one notebook, so the notebooks for Colab begin with a cell that fetches the course.
-`.github/workflows/colab.yml` keeps these notebooks on a separate branch, so that `course/` does not contain this cell.
+The links depend on one setting in `pyproject.toml`: `repository` in `[tool.coginst]`. Binder builds the whole
+repository from `environment.yml`. Colab opens only one notebook, so the notebooks for Colab begin with a cell that
+fetches the course. `.github/workflows/colab.yml` keeps these notebooks on a separate branch, so that the notebooks in
+`course/` do not contain this cell.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ else:
 UNSET = "OWNER/NAME"
 TEMPLATES = Path(__file__).parent / "templates" / "online"
 BRANCH, COLAB_BRANCH = "main", "colab"
-# Colab lacks these packages, or has old versions of them. Its torch, numpy and matplotlib can be used.
+# Colab lacks these packages or has old versions. Its torch, numpy and matplotlib are recent enough.
 FETCHED = ("transformers", "jaxtyping", "circuitsvis", "anywidget")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 
@@ -42,7 +43,7 @@ def repository_name(root: Path = ROOT) -> str:
     """Return the repository's public name, "owner/name", from `pyproject.toml`.
 
     Raises:
-        OnlineError: `pyproject.toml` names no repository, or the name is not that of a repository on GitHub.
+        OnlineError: `pyproject.toml` names no repository, or the name is not a valid name on GitHub.
     """
     name = _read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
     if name is None:
@@ -58,11 +59,11 @@ def _read_pyproject(root: Path) -> dict[str, Any]:
 
 
 def set_repository_name(name: str, root: Path = ROOT) -> None:
-    """Write the repository's public name into `pyproject.toml`, and change nothing else there.
+    """Write the repository's public name to `pyproject.toml`, and change nothing else in the file.
 
     Raises:
-        OnlineError: the name is not that of a repository on GitHub, or `pyproject.toml` does not contain the line with
-            the old name exactly once.
+        OnlineError: the name is not a valid name on GitHub, or `pyproject.toml` does not contain the line with the old
+            name exactly once.
     """
     path, line = root / "pyproject.toml", 'repository = "{}"'
     old, new = line.format(repository_name(root)), line.format(_require_repository_name(name))
@@ -87,12 +88,12 @@ def _fill_template(template: str, **words: str) -> str:
 
 
 def binder_url(name: str, path: str) -> str:
-    """Return the address at which Binder builds the repository and opens `path` in JupyterLab."""
+    """Return the address where Binder builds the repository and opens `path` in JupyterLab."""
     return f"https://mybinder.org/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{path}"
 
 
 def colab_url(name: str, notebook: str) -> str:
-    """Return the address at which Colab opens a notebook from the branch for Colab."""
+    """Return the address where Colab opens a notebook from the branch for Colab."""
     return f"https://colab.research.google.com/github/{name}/blob/{COLAB_BRANCH}/{notebook}"
 
 
@@ -144,7 +145,7 @@ def colab_requirements(root: Path = ROOT) -> list[str]:
     """Return the requirements that the first cell on Colab installs with pip.
 
     Raises:
-        OnlineError: `pyproject.toml` does not list all these packages.
+        OnlineError: `pyproject.toml` does not list all packages in `FETCHED`.
     """
     listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
     requirements = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
@@ -171,7 +172,7 @@ def write_links_page(root: Path = ROOT) -> Path:
 
 
 def write_colab_notebooks(out: str | Path, root: Path = ROOT) -> list[str]:
-    """Write the notebooks for Colab into the folder `out`, and return their names. Overwrite older ones.
+    """Write the notebooks for Colab to the folder `out`, and return their names. Existing notebooks are overwritten.
 
     Raises:
         OnlineError: `out` is the course's folder, or `pyproject.toml` lacks the repository's name or a package.

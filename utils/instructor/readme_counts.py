@@ -14,7 +14,7 @@ from utils.lessons import ROOT
 
 
 def generate_counts(root: Path = ROOT) -> dict[str, str]:
-    """Return the generated parts of README.md; the key of each part is the pattern of the text that it replaces."""
+    """Return the generated parts of README.md. The key of each part is a pattern for the text that it replaces."""
     mutants = mutation_testing.read_table(root / "docs" / "mutants.md")["all"]
     blind = Counter(answer.kind for answers in read_blind_answers(root).values() for answer in answers)
     parts = {
@@ -29,7 +29,7 @@ def generate_counts(root: Path = ROOT) -> dict[str, str]:
 
 
 def insert_counts(text: str, parts: dict[str, str]) -> str:
-    """Return README's text with the generated parts.
+    """Return the text of README with the generated parts.
 
     Raises:
         ValueError: README has no place for a part, for example because it does not list a lesson.
@@ -42,7 +42,7 @@ def insert_counts(text: str, parts: dict[str, str]) -> str:
 
 
 def write_counts(root: Path = ROOT) -> bool:
-    """Write the generated parts into README.md, and return whether it changed. Raises `ValueError`."""
+    """Write the generated parts to README.md, and return whether the file changed. Raises `ValueError`."""
     path = root / "README.md"
     old = path.read_text(encoding="utf-8")
     new = insert_counts(old, generate_counts(root))

@@ -1,7 +1,7 @@
-"""Get a new or changed lesson ready for a commit: do what a program can do, and list what a person must do.
+"""Get a new or changed lesson ready for a commit: do everything that a program can do, and list the rest for a person.
 
-`STEPS` has the steps in the order in which they depend on each other. A step writes only generated files; its result
-names the files that changed. Learners' edits in `course/` and stored messages stay as they are.
+`STEPS` contains the steps in the order in which they depend on each other. A step writes only generated files; its
+result names the changed ones. Learners' edits in `course/` and stored messages stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class StepResult:
     Attributes:
         problems: a line for each thing that a person must do; the tests fail until it is done.
         reminders: a line for each thing that a person should do; the tests pass without it.
-        stops: whether the following steps cannot run.
+        stops: True if the following steps cannot run.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its name, the function that runs it, and what a person should do about the problems that it reports."""
+    """One step: its name, the function that runs it, and advice for the problems that it reports."""
 
     name: str
     run: Callable[[Lesson, Sequence[str]], StepResult]  # the lesson, and the names of the exercises to test
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class FinishedStep:
-    """A step that has run, its result, and the files that it changed, relative to the repository."""
+    """A step that has run, its result, and the paths of the files that it changed, relative to the repository."""
 
     step: Step
     result: StepResult
@@ -67,7 +67,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. If a step fails and the following steps need it, stop.
+    """Run the steps for one lesson. Stop after a step that fails if the following steps depend on it.
 
     Args:
         name: the name or number of the lesson.
@@ -89,7 +89,7 @@ def prepare_lesson(
     for step in STEPS:
         before = _generated_files(path)
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # Lessons print notes when they are loaded.
+            with contextlib.redirect_stdout(io.StringIO()):  # lessons print notes when they are loaded
                 result = step.run(lessons.read_lesson(path), exercises or known)
         except (ValueError, SyntaxError, ImportError) as error:
             result = StepResult(problems=str(error).splitlines(), stops=True)
@@ -103,7 +103,7 @@ def prepare_lesson(
 
 
 def _generated_files(lesson: Path) -> dict[str, bytes]:
-    """Return the content of every file that a step can write, by its name in the repository."""
+    """Return the content of every file that a step can write, by its path in the repository."""
     paths = [
         lesson,
         ROOT / "README.md",
@@ -193,10 +193,10 @@ def _list_claims(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 
 def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
-    # The program that chooses tests for `make quick` also chooses the tests of a lesson.
+    # The program that chooses the tests for `make quick` also chooses those for a lesson.
     command = [sys.executable, str(ROOT / ".ci" / "quick_tests.py"), "--files", f"solutions/{lesson.path.name}"]
     command += ["--exercises", *exercises] if len(exercises) < len(exercise_names(lesson)) else []
-    command += ["--ignore", "tests/solved"]  # An earlier step has just run the solved notebook.
+    command += ["--ignore", "tests/solved"]  # an earlier step has just run the solved notebook
     done = subprocess.run(
         command,
         cwd=ROOT,

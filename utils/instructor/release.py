@@ -1,8 +1,8 @@
 """Pack the zip for students: the course without its answers, ready for `make lab` after unzipping.
 
-The release builds the lessons in memory from `solutions/`, so it contains no outdated build and no notebook that
-somebody ran. All other files must be tracked by git, or named in `release.txt`; this leaves out private copies. Then
-the release opens the zip again and searches it for answers. Only a clean zip gets its final name.
+The release builds the lessons in memory from `solutions/`, so it contains no outdated build and no executed notebook.
+All other files must be tracked by git or named in `release.txt`, so private copies are left out. Then the release opens
+the zip again and searches it for answers. The zip gets its final name only if it contains none.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from utils.instructor.strip import MarkerError, StrippedLesson, strip_answers, s
 from utils.lessons import ROOT, Lesson
 
 COPIED_FILES = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
-INITIAL_LESSONS = "utils/assets/first"  # copies of the lessons' texts, from which `coginst reset` restores a lesson
+INITIAL_LESSONS = "utils/assets/first"  # copies of the lessons; `coginst reset` restores a lesson from them
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
-# The template of a new lesson, and the page that explains markers.
+# The template for a new lesson, and the page that explains markers.
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
-MANIFEST = "release.txt"  # additional files to pack, one path per line; without git, all files to pack
+MANIFEST = "release.txt"  # additional files to pack, one path per line; without git, it must list all files
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
@@ -58,15 +58,15 @@ def release(
     root: Path = ROOT,
     book: Path | None = None,
 ) -> ReleaseSummary:
-    """Pack the student's course in the zip `out`.
+    """Pack the student's course into the zip `out`.
 
     Args:
         with_solutions: the lessons whose answers the zip contains.
         replace: overwrite an existing `out`.
-        book: the folder with the web site from `coginst book`; None for a release without it.
+        book: the folder with the web site from `coginst book`; None for a release without the site.
 
     Raises:
-        ReleaseError: `out` cannot be written, an answer would be in it, `book` contains no site, or neither git nor a
+        ReleaseError: `out` cannot be written or would contain an answer, `book` contains no site, or neither git nor a
             manifest lists the files of the course.
         MarkerError, BuildError, LessonError: same as in a build.
     """
@@ -100,7 +100,7 @@ def _require_writable(out: Path, replace: bool) -> None:
 
 
 def _known_files(root: Path) -> tuple[set[str], list[str]]:
-    """Return the files that may be packed, and the files of `utils` that may not.
+    """Return the files that may be packed, and the files in `utils` that may not.
 
     Files may be packed if git tracks them or the manifest names them.
 
@@ -134,7 +134,7 @@ def _git(root: Path, *arguments: str) -> list[str] | None:
 
 
 def _read_site(book: Path | None) -> dict[str, bytes]:
-    """Return the content of each file of the web site, by its name in the zip.
+    """Return the content of each file of the web site, by its path in the zip.
 
     Raises:
         ReleaseError: the folder has no `index.html`.
@@ -148,7 +148,7 @@ def _read_site(book: Path | None) -> dict[str, bytes]:
 
 
 def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the content of each file of the zip, by its name."""
+    """Return the content of each file in the zip, by its path there."""
     pairs = student_files(root / "solutions")
     files = {f"course/{name}": content for name, content in pairs.items()}
     files |= {f"{INITIAL_LESSONS}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
@@ -169,7 +169,7 @@ def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[
 
 
 def _readme(text: str, solved: list[str], with_site: bool) -> str:
-    """Return the student's README: the template, with the marked parts of the course's own README.
+    """Return the student's README: the template, filled with the marked parts of the course's own README.
 
     Raises:
         ReleaseError: the course's own README marks no part for students.
@@ -210,12 +210,12 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 
 
 def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
-    """Return one line `file:line: description` for each fault in a zip for students.
+    """Return one line `file:line: description` for each fault in the students' zip.
 
-    The audit reads only the bytes in the zip. It looks for files that do not belong there, and for markers,
-    outputs and paths of this machine. In files that students read, it looks for lines and names of answers; in all
-    other files, for whole answers and for several short answers. It also builds the lessons with answers, and compares
-    the result with the students' copies in the zip.
+    The audit reads only the bytes in the zip. It looks for files that do not belong there, and for markers, outputs and
+    paths on this machine. In files that students read, it looks for lines and names from answers; in all other files,
+    for whole answers and for several short answers. It also builds those lessons in the zip that contain answers, and
+    compares the result with the students' copies.
 
     Args:
         solved: the lessons whose answers the zip contains.
@@ -269,7 +269,7 @@ def _is_allowed(name: str, solved: set[str]) -> bool:
 
 
 def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
-    """Return the faults for lines and names of answers in files that students read, and for whole answers elsewhere."""
+    """Return the faults: lines and names from answers in files that students read, whole answers in other files."""
     sources: list[tuple[Lesson, StrippedLesson]] = []
     for path in lessons.all_lessons(root / "solutions"):
         sources.append((Lesson(path.stem, path.relative_to(root), []), strip_answers(lessons.read_text(path), path)))
@@ -304,7 +304,7 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Return one line for each student's copy in the zip that `make lab` would change when it builds the lessons."""
+    """Return one line for each student's copy in the zip that `make lab` would change by building the lessons."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:

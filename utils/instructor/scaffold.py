@@ -1,7 +1,7 @@
 """Create a new lesson that passes all tests: its page, its checks and its test. Or add an exercise to a lesson.
 
-Their templates are in `templates/lesson/`, and use the exercise of CONTRIBUTING.md. Every sentence of the page is an
-instruction to replace it, and meets the requirements of `tests/course/test_voice.py`.
+The templates are in `templates/lesson/`. They contain the exercise from CONTRIBUTING.md. Every sentence on the page is
+an instruction to replace it, and passes `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
     Args:
         name: the lesson's name, such as "flash_attention" (it gets the next free number) or "12_flash_attention".
         title: the lesson's title; by default, derived from the name.
-        exercise: the name of the exercise.
+        exercise: the name of its exercise.
 
     Raises:
         ScaffoldError: a name is invalid, or the lesson, the exercise or one of the files already exists.
@@ -66,7 +66,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
 
 
 def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
-    """Add the example of CONTRIBUTING.md under this name to the three files of a lesson, and return their paths.
+    """Add CONTRIBUTING.md's example to the three files of a lesson, as `exercise`, and return their paths.
 
     Raises:
         ScaffoldError: the name is invalid or exists, or a file of the lesson has no place for the exercise.
@@ -94,14 +94,14 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
 
 
 def _search(pattern: str, text: str) -> re.Match[str]:
-    """Return the first match of a pattern that a template always contains."""
+    """Return the first match of a pattern that every template contains."""
     match = re.search(pattern, text)
     assert match, pattern
     return match
 
 
 def _replace_line(text: str, path: Path, line: str, new: str) -> str:
-    """Return the text with `new` in place of `line`, which the text must contain exactly once.
+    """Return the text with `new` instead of `line`.
 
     Raises:
         ScaffoldError: the text does not contain the line exactly once.
@@ -112,7 +112,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 
 
 def _extend_import(text: str, module: str, template: str) -> str:
-    """Return the text with the names that a template imports from a module."""
+    """Return the text with an extended import: it also imports the names that the template imports from `module`."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
     names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):

@@ -1,4 +1,4 @@
-"""Execute the lessons with their answers. nbval compares later runs with these notebooks."""
+"""Run the lessons with their answers. nbval compares later runs with the resulting notebooks."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def solved_notebook(path: str | Path) -> dict:
 
 
 def solve_lessons(names: list[str], out: str | Path, source: str | Path | None = None) -> list[Path]:
-    """Execute the named lessons (by default, all lessons) and write them into the folder `out`.
+    """Run the named lessons (by default, all lessons) and write their notebooks to the folder `out`.
 
-    If one lesson fails, none is written. The notebooks contain only the text of the outputs. Checks are strict: the
-    first exercise that does not pass stops the lesson.
+    If one lesson fails, nothing is written. Only the text of the outputs is stored. Checks are strict: the first
+    exercise that does not pass stops the lesson.
 
     Raises:
         LessonError: there is no such lesson.
@@ -69,7 +69,7 @@ def solve_lessons(names: list[str], out: str | Path, source: str | Path | None =
 
 
 def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
-    """Execute a lesson with its answers in a new kernel, and return nbformat's notebook with all outputs.
+    """Run a lesson with its answers in a new kernel, and return nbformat's notebook with all outputs.
 
     The kernel has the same settings as in the tests: strict checks, the small GPT-2, and a new progress file.
 
@@ -91,7 +91,7 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         timeout=TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        coalesce_streams=True,  # merge the pieces of text, because their number depends on timing
+        coalesce_streams=True,  # merge pieces of text, because their number depends on timing
         extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # an orderly shutdown of torch takes half a second
         **{"store_widget_state": False, **options},
@@ -132,7 +132,7 @@ def _has_failed(cell: dict) -> bool:
 
 
 def _text_output(output: dict) -> dict | None:
-    """Return the output with only its text, or None if it has no text."""
+    """Return the output reduced to its text, or None if it has no text."""
     if output["output_type"] == "stream":
         return {**output, "text": _normalise_text(output["text"])}
     text = output.get("data", {}).get("text/plain")
@@ -142,6 +142,6 @@ def _text_output(output: dict) -> dict | None:
 
 
 def _normalise_text(text: str) -> str:
-    """Return the text without colours, memory addresses and paths of this machine."""
+    """Return the text without colours, memory addresses and paths on this machine."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")

@@ -1,7 +1,7 @@
-"""Create the student's text of a lesson: replace its answers with stubs that parse.
+"""Create the student's text of a lesson: replace its answers with stubs, so that the code still parses.
 
 The markers come from `utils.lessons.markers`. `strip_cell` renders the student's version of one cell, and
-`strip_answers` replaces whole lines of the file with it. Text outside the markers does not change.
+`strip_answers` replaces the cell's lines in the file with it. Text outside the markers does not change.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 @dataclass
 class StudentCell:
-    """A cell of the student's copy, the names that it leaves without a value, and the lines that were removed."""
+    """A cell in the student's copy, the names that it leaves without a value, and the lines that were removed."""
 
     kind: str
     source: str
     unset_names: set[str] = field(default_factory=set)
     removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), text
-    partial_rows: set[int] = field(default_factory=set)  # rows that are only partly removed
+    partial_rows: set[int] = field(default_factory=set)  # rows of which only a part was removed
 
 
 @dataclass
@@ -35,7 +35,7 @@ class StrippedLesson:
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partial_lines: set[int] = field(default_factory=set)  # lines of the source that are only partly removed
+    partial_lines: set[int] = field(default_factory=set)  # lines of the source of which only a part was removed
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
@@ -53,7 +53,7 @@ def strip_lesson(text: str, path: str | Path) -> str:
 
 
 def strip_notes(text: str, path: str | Path) -> str:
-    """Return the lesson's markdown without its notes for instructors. Answers and their markers stay.
+    """Return the lesson's Markdown without its notes for instructors. Answers and their markers stay.
 
     Raises:
         MarkerError: same as in `strip_lesson`.
@@ -168,7 +168,7 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
-    """Return whether separate lines open and close the cell: a fence, or the comments of a region."""
+    """Return whether separate lines open and close the cell: a fence, or the comments that delimit a region."""
     before = lines[cell.line - 2] if cell.line > 1 else ""
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
@@ -203,7 +203,7 @@ def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
         start = region.start
         lines[start : region.end] = [stubs.PROSE] if region.kind == markers.ANSWER else []
         if region.kind == markers.NOTE:
-            if start == 0 or not lines[start - 1].strip():  # two blank lines in a row would split the cell
+            if start == 0 or not lines[start - 1].strip():  # two consecutive blank lines would split the cell
                 while start < len(lines) and not lines[start].strip():
                     del lines[start]
             while start == len(lines) and lines and not lines[-1].strip():
@@ -213,7 +213,7 @@ def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
 
 
 class _CodeRendering:
-    """The replacement of each marked region in one Python cell."""
+    """The replacement for each marked region in one Python cell."""
 
     def __init__(self, marked: MarkedCell, regions: list[Region]) -> None:
         assert marked.tree is not None, "a cell with regions has parsed"
@@ -249,7 +249,7 @@ class _CodeRendering:
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
     def _stub(self, at: ast.stmt, removed: Collection[ast.stmt]) -> list[str]:
-        """Return the stub for the statements `removed`, indented like the statement `at`."""
+        """Return the stub that replaces the statements `removed`, indented like the statement `at`."""
         line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]
@@ -261,7 +261,7 @@ class _CodeRendering:
         return [indent + line for line in new]
 
     def _fill_empty_blocks(self) -> None:
-        """Insert a stub into each block that would otherwise be empty, or hold only a docstring."""
+        """Insert a stub into each block that would otherwise be empty or contain only a docstring."""
         removed = {node: region for region, new in self.new.items() if not new for node in region.statements}
         for block, owner in syntax.iter_statement_lists(self.tree):
             emptied = [node for node in block if node in removed]

@@ -1,4 +1,4 @@
-"""Read lessons: as data (cells, marked regions) and as modules (definitions, without demo cells)."""
+"""Read lessons as data (cells and marked regions) or as modules (definitions, without demo cells)."""
 
 from utils.lessons.answers import definition_source, solved_source
 from utils.lessons.cells import Cell, Lesson, parse_lesson, read_lesson

@@ -12,7 +12,7 @@ from utils.lessons.syntax import Definition, parse_cell, statement_rows
 
 
 def solved_source(cell: Cell) -> str:
-    """Return the source of a cell as the instructor runs it. Invalid markers stay in place; the build reports them."""
+    """Return the source of a cell as the instructor runs it. Invalid markers stay; the build reports them."""
     return "\n".join(line for line in _solved_lines(markers.parse_markers(cell)) if line is not None)
 
 
@@ -20,7 +20,7 @@ def definition_source(path: str | Path, name: str) -> str:
     """Return the source of one definition without markers.
 
     For a function or class, this is its definition with decorators. For a value, it is the text between the answer
-    markers of the cell that assigns it, or else the assignment.
+    markers in the cell that assigns it or, without such markers, the assignment.
 
     Raises:
         LessonError: the lesson does not define this name.

@@ -13,8 +13,9 @@ from utils.lessons.files import LessonError, read_text
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. `kind` is "code", "markdown" or "raw". `line` is the line in the file where its source starts (1 in
-    .ipynb).
+    """One cell of a lesson.
+
+    `kind` is "code", "markdown" or "raw". `line` is the line of the file where the source starts (1 in .ipynb).
     """
 
     kind: str
@@ -62,7 +63,7 @@ def read_lesson(path: str | Path) -> Lesson:
 def parse_lesson(text: str, path: str | Path, require_header: bool = True) -> Lesson:
     """Parse the text of a lesson. The suffix of `path` selects the format, and messages name `path`.
 
-    With `require_header=False`, a markdown text may be a part of a lesson, without front matter.
+    With `require_header=False`, a Markdown text may be a part of a lesson, without front matter.
 
     Raises:
         LessonError: the text is not a lesson, or the suffix of `path` is neither `.md` nor `.ipynb`.

@@ -15,7 +15,7 @@ FILE_NAME = re.compile(r"(\d\d)_(\w+)\.(md|ipynb)")
 
 
 class LessonError(ValueError):
-    """A lesson cannot be found or read. The message says which one, why, and what to do."""
+    """A lesson cannot be found or read. The message names the lesson, the reason and the remedy."""
 
 
 def all_lessons(folder: str | Path | None = None) -> list[Path]:
@@ -31,8 +31,9 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
 
 
 def find_lesson(name: str, folder: str | Path | None = None) -> Path:
-    """Find the file of the lesson "simplified_attention", "02_simplified_attention" or "02" in `folder` (default:
-    `solutions/`).
+    """Return the file of a lesson in `folder` (default: `solutions/`).
+
+    The name can be "simplified_attention", "02_simplified_attention" or "02".
 
     Raises:
         LessonError: there is no such lesson. The message lists the existing ones.
@@ -67,7 +68,7 @@ def read_text(path: Path) -> str:
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Replace the content of the file at `path`. Text is written as UTF-8. The folder must exist.
 
-    A reader sees the old content or the new content at any moment, even after a crash. If writing fails, the old file
+    At any moment, a reader sees either the old or the new content, even after a crash. If writing fails, the old file
     stays, and no temporary file is left.
 
     Raises:
@@ -87,15 +88,16 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> Iterator[bool]:
-    """Run the block while no other process holds the lock file `lock`. The operating system releases it if a process
-    dies.
+    """Run the block while no other process holds the lock file `lock`.
+
+    The operating system releases the lock if the process dies.
 
     Args:
-        timeout: the seconds to wait for another process before `on_timeout` is called, once. If `on_timeout` returns,
-            waiting continues without a limit. If it raises OSError, the block runs without the lock.
+        timeout: how many seconds to wait for another process before calling `on_timeout` once. If `on_timeout` returns,
+            the wait continues without a limit. If it raises OSError, the block runs without the lock.
 
     Yields:
-        Whether the lock is held. On a disk without locks, or on a read-only disk, the block runs without a lock.
+        Whether the lock is held. On a read-only disk or one without locks, the block runs without a lock.
     """
     from filelock import FileLock, Timeout  # imported late, so that `check` imports fast
 

@@ -15,20 +15,20 @@ from utils.lessons.files import ROOT
 from utils.lessons.names import bound_names
 from utils.lessons.syntax import Definition, find_parse_errors, parse_cell
 
-# the module of each file, with the file's modification time and size
+# The loaded module of each file, with the file's modification time and size.
 _loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}
 _FUTURES = sum(getattr(__future__, feature).compiler_flag for feature in __future__.all_feature_names)
 
 
 class CellRunner:
-    """Run the code of a lesson's cells in one namespace. A `from __future__` import holds for all later cells, too."""
+    """Run the code of a lesson's cells in one namespace. A `from __future__` import affects all later cells."""
 
     def __init__(self, lesson: Lesson, namespace: dict[str, Any]) -> None:
         self.lesson, self.namespace = lesson, namespace
         self._flags = 0
 
     def run(self, cell: Cell, statements: list[ast.stmt]) -> None:
-        """Run statements of a cell; tracebacks show their lines. Errors of the code are not caught."""
+        """Run statements of a cell, so that tracebacks show their lines. Exceptions from the code are not caught."""
         file = _traceback_filename(cell, self.lesson)
         code = compile(ast.Module(statements, []), file, "exec", self._flags, dont_inherit=True)
         self._flags |= code.co_flags & _FUTURES
@@ -47,9 +47,9 @@ def _traceback_filename(cell: Cell, lesson: Lesson) -> str:
 def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
     """Load the definitions of a lesson: imports, `def`, `class`, ALL_CAPS constants and `X = yours("X")`.
 
-    No demo cell runs. Tracebacks show the line of the .md file, or the cell of the .ipynb file. Cells that do not parse
-    are skipped, because a learner's notebook may contain unfinished code. A definition that fails is omitted; accessing
-    it raises an AttributeError that says why. The module is cached until the file changes.
+    Demo cells do not run. Tracebacks show the line in the .md file, or the cell in the .ipynb file. Cells that do not
+    parse are skipped, because a learner's notebook may contain unfinished code. A definition that fails is omitted;
+    accessing it raises an AttributeError with the reason. The module is cached until the file changes.
 
     Raises:
         LessonError: the file cannot be read as a lesson.
@@ -67,7 +67,7 @@ def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
 
 
 def define_lesson_in(module: ModuleType, path: Path) -> None:
-    """Execute the definitions of the lesson file at the absolute `path` in `module`. Raises `LessonError`."""
+    """Run the definitions of the lesson file at the absolute `path` in `module`. Raises `LessonError`."""
     lesson = read_lesson(path)
     stat = path.stat()
     _loaded[path, module.__name__] = (stat.st_mtime_ns, stat.st_size), module
@@ -100,7 +100,7 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
             names = bound_names(node)
             try:
                 runner.run(cell, [node])
-            except (Exception, SystemExit) as error:  # when a name of this statement is used, the error is reported
+            except (Exception, SystemExit) as error:  # the error is reported when a name from this statement is used
                 failed.update(dict.fromkeys(names, error))
             else:
                 for name in names:

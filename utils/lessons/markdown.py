@@ -1,7 +1,8 @@
-"""Split a markdown page into cells exactly as jupytext does.
+"""Split a Markdown page into cells exactly as jupytext does.
 
-Importing jupytext takes more than a second, and every `check` and `yours` of a learner would wait for it. This parser
-rejects everything that it does not support. All other pages are split into exactly the cells that jupytext returns.
+Importing jupytext takes more than a second, and each learner's first `check` or `yours` would have to wait for it. This
+parser rejects everything that it does not support. It splits all other pages into exactly the cells that jupytext
+returns.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from utils.lessons.files import LessonError
 Metadata = dict[str, Any]
 CellFields = tuple[str, str, int, Metadata]  # kind, source, first line in the file, metadata
 
-# The languages whose fences jupytext turns into code cells. A test compares this list with jupytext's.
+# The languages whose fences jupytext turns into code cells. A test compares this list with the one in jupytext.
 LANGUAGES = frozenset(
     """R bash c# c++ clojure coconut cs csharp cython f# fs fsharp gnuplot go groovy haskell html idl java javascript
     jenner js julia latex logtalk lua markdown matlab maxima ocaml octave perl powershell pypy python python2 python3 q
@@ -31,9 +32,9 @@ _UNSUPPORTED = ("split_at_heading", "custom_language_magics", "cell_markers", "r
 
 
 def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[list[CellFields], Metadata]:
-    """Split a markdown page into cells, and return the notebook metadata of its header.
+    """Split a Markdown page into cells, and return the notebook metadata of its header.
 
-    Messages name `path`. Only with `require_header=False` may the header be missing. Raises `LessonError`.
+    Messages name `path`. The header may be missing only with `require_header=False`. Raises `LessonError`.
     """
     lines = text.splitlines()
     metadata: Metadata = {}
@@ -52,8 +53,8 @@ def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], i
     """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts.
 
     Raises:
-        LessonError: the front matter is missing, is never closed, names no kernelspec, names another language than
-            Python, or uses an unsupported option of jupytext.
+        LessonError: the front matter is missing or never closed, names no kernelspec or a language other than Python,
+            or uses an unsupported option of jupytext.
     """
     # jupytext writes these headers with PyYAML. Importing PyYAML at the top would slow down a learner's first check.
     import yaml
@@ -133,7 +134,7 @@ class _CellReader:
         self.next = following
 
     def _prose_end(self) -> tuple[int, int, bool]:
-        """Return where a markdown cell ends, where the next one starts, and whether two blank lines end it."""
+        """Return where a Markdown cell ends, where the next one starts, and whether two blank lines end it."""
         blanks, fenced, indented = 0, False, False
         for i, line in enumerate(self.lines):
             if fenced:
@@ -174,7 +175,7 @@ class _CellReader:
                 quotes.feed(line)
                 if quoted:
                     continue
-            # jupytext only requires that the line starts with the fence
+            # jupytext requires only that the line starts with the fence
             if line.startswith(fence):
                 return i
             if not python and ('"""' in line or "'''" in line):
@@ -184,10 +185,10 @@ class _CellReader:
         return None
 
     def _magic(self, language: str, metadata: Metadata) -> str:
-        """Return the `%%bash` line that jupytext adds to a cell in another language.
+        """Return the `%%bash` line that jupytext adds to a cell in a different language.
 
         Raises:
-            LessonError: `LANGUAGES` does not contain the language. Its names are in lower case.
+            LessonError: `LANGUAGES`, whose names are in lower case, does not contain the language.
         """
         if language == "python":
             return ""
@@ -199,10 +200,10 @@ class _CellReader:
         return f"%%{language} {arguments}\n" if arguments else f"%%{language}\n"
 
     def _options(self, text: str, title: bool = False) -> Metadata:
-        """Parse cell metadata, such as `tags=["a"] key="b" flag`. It follows a fence's language or a region's title.
+        """Parse cell metadata such as `tags=["a"] key="b" flag`, which follows a fence's language or a region's title.
 
         Raises:
-            LessonError: the metadata cannot be parsed, or it has one of jupytext's options for inactive cells.
+            LessonError: the metadata cannot be parsed, or it contains one of jupytext's options for inactive cells.
         """  # noqa: DOC501  (the ValueError is caught in the function)
         metadata: Metadata = {}
         rest = text.strip()
@@ -264,7 +265,7 @@ class _Quotes:
 
 
 def prose_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a markdown cell outside fenced examples, each with its index."""
+    """Yield each line of a Markdown cell that is outside fenced examples, with its index."""
     fence = ""
     for index, line in enumerate(source.split("\n")):
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)

@@ -1,8 +1,8 @@
 """Parse markers: the regions of a lesson that are answers or notes, and the faults in its markers.
 
-In code, only a comment is a marker. In prose, a marker is a separate line outside fenced examples. Everything else
-that looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's page, and the
-page without notes), utils.lessons.answers (the solved page) and utils.instructor.nbgrader.
+In code, a marker must be a comment. In prose, a marker is a separate line outside fenced examples. Anything else that
+looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's page, and the page
+without notes), utils.lessons.answers (the solved page) and utils.instructor.nbgrader.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MarkerError(ValueError):
 
 
 class MarkerFault(Exception):
-    """A fault in one row (0-based) of a cell, with its remedy."""
+    """A fault in one row (0-based) of a cell, and its remedy."""
 
     def __init__(self, row: int, what: str) -> None:
         super().__init__(what)
@@ -44,8 +44,7 @@ class MarkerFault(Exception):
 
 @dataclass(frozen=True)
 class Region:
-    """The rows of a cell that a marker or a pair of markers covers, from `start` up to `end` (0-based, `end`
-    excluded).
+    """The rows of a cell that a marker or a pair of markers covers: from `start` to `end` (0-based, `end` excluded).
 
     The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment on
     one of the rows.
@@ -56,8 +55,8 @@ class Region:
     end: int
     statements: tuple[ast.stmt, ...] = ()  # in code: the outermost statements of the region
     comment_position: tuple[int, int] | None = None  # row and column of a single marker
-    equals_position: tuple[int, int] = (0, 0)  # for a STUB: row and column after the `=` of its assignment
-    hint: str = ""  # of a STUB
+    equals_position: tuple[int, int] = (0, 0)  # for a STUB: row and column after the `=` in its assignment
+    hint: str = ""  # for a STUB
 
     @property
     def inner_rows(self) -> range:
@@ -107,7 +106,7 @@ def wrap_in_answer_markers(lines: list[str], indents: tuple[str, str] = ("", "")
 
 
 def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) -> list[Region]:
-    """Form regions from the marks `(row, "/" or "", kind)` of one cell."""
+    """Form regions from the marks `(row, "/" or "", kind)` in one cell."""
     regions: list[Region] = []
     opened: tuple[int, str] | None = None
     for row, slash, kind in marks:
@@ -222,7 +221,7 @@ class _CodeParser:
                 self.faults.append(MarkerFault(row, what))
 
     def _markers(self) -> tuple[list[tuple[int, str, str]], list[Region]]:
-        """Return the marks of pairs `(row, slash, kind)` and the single markers, and record faults."""
+        """Return the marks of pairs as `(row, slash, kind)`, and the single markers. Record faults."""
         marks: list[tuple[int, str, str]] = []
         singles: list[Region] = []
         depth = 0
@@ -299,7 +298,7 @@ class _CodeParser:
         """Return the region of a single marker: all rows of its statement.
 
         Raises:
-            MarkerFault: the marker is not at the end of one simple statement that has the line to itself.
+            MarkerFault: the marker does not follow a simple statement that is alone on its line.
         """
         row, kind = region.start, region.kind
         nodes = [node for node in self.statements if row in syntax.statement_rows(node)]

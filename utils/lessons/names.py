@@ -47,17 +47,17 @@ def bound_names(node: ast.AST, imports: bool = True) -> list[str]:
 
 
 def iter_names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> Iterator[str]:
-    """Yield every name that code reads (`ast.Load`) or assigns (`ast.Store`), including the code of functions."""
+    """Yield every name that code reads (`ast.Load`) or assigns (`ast.Store`), including code inside functions."""
     every = (child for node in nodes for child in ast.walk(node))
     return (node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, context))
 
 
 def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
-    """Return the names of a module that a part of its code reads; local names of functions do not count.
+    """Return the names at module level that code reads; local names of functions do not count.
 
     Args:
-        in_functions: whether to include names that functions read when they are called later. False returns only what
-            the code reads when it runs.
+        in_functions: whether to include names that functions read when they are called later. False returns only the
+            names that are read when the code itself runs.
     """
     source = code if isinstance(code, str) else ast.unparse(code)
     tables, names = [symtable.symtable(source, "<names>", "exec")], set()
@@ -71,9 +71,9 @@ def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
 
 
 def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
-    """Return the names that a code object reads as globals, on one line or everywhere.
+    """Return the names that a code object reads as globals, on one line or anywhere.
 
-    The code of the functions that it defines is not included; `nested_code` lists it.
+    The code of functions that it defines is left out; `nested_code` lists it.
     """
     starts, here, names = dict(dis.findlinestarts(code)), None, set()
     for instruction in dis.get_instructions(code):
@@ -84,7 +84,7 @@ def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
 
 
 def nested_code(code: types.CodeType) -> list[types.CodeType]:
-    """Return a code object and those of all functions, classes and comprehensions inside it."""
+    """Return a code object and the code objects of all functions, classes and comprehensions inside it."""
     codes = [code]
     for outer in codes:
         codes += [inner for inner in outer.co_consts if isinstance(inner, types.CodeType)]
@@ -96,7 +96,7 @@ def unread_arguments(code: types.CodeType) -> tuple[str, ...]:
     read = set(code.co_cellvars)
     for instruction in dis.get_instructions(code):
         if "LOAD_FAST" in instruction.opname or "LOAD_DEREF" in instruction.opname:
-            # From Python 3.13 on, one instruction can load two variables, or store one and load another.
+            # Since Python 3.13, one instruction can load two variables, or store one and load another.
             names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
             read.update(names[1:] if instruction.opname.startswith("STORE_") else names)
     return tuple(name for name in code.co_varnames[: code.co_argcount] if name not in read)

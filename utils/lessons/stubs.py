@@ -11,19 +11,17 @@ PROSE = "*YOUR ANSWER HERE*"
 
 
 def body_stub(name: str) -> list[str]:
-    """Return the lines that replace the statements of a function. `name` is its dotted name, such as
-    "LayerNorm.forward".
-    """
+    """Return the lines that replace the body of a function. `name` is a dotted name, such as "LayerNorm.forward"."""
     return [TODO, f'raise NotImplementedError("{name}")']
 
 
 def assignment_stubs(names: Iterable[str]) -> list[str]:
-    """Return the replacement lines for statements that bind `names`."""
+    """Return the lines that replace statements that bind `names`."""
     return [f"{name} = ...  {TODO}" for name in names]
 
 
 def block_stub() -> list[str]:
-    """Return the replacement line for a whole block that binds no names."""
+    """Return the line that replaces a whole block that binds no names."""
     return [f"...  {TODO}"]
 
 
@@ -39,7 +37,7 @@ def _ellipses(target: ast.Tuple | ast.List) -> str:
 
 
 def unfinished_name(error: BaseException) -> str | None:
-    """Return the dotted name in a stub's error, "" if it is unknown, or None for any other error.
+    """Return the dotted name in a stub's error, "" if the name is unknown, or None for any other error.
 
     torch also raises NotImplementedError, but its message is a sentence instead of a name.
     """
@@ -50,7 +48,7 @@ def unfinished_name(error: BaseException) -> str | None:
 
 
 def has_code_after_stub(source: str, name: str) -> bool:
-    """Return whether an answer was written below its stub's `raise`, so that the `raise` still ends the function.
+    """Return whether an answer was written below its stub's `raise`, so that the function still ends there.
 
     The page's own last line, such as `return state`, does not count as an answer.
 
@@ -83,8 +81,8 @@ def _is_answer_statement(statement: ast.stmt) -> bool:
 
 
 def is_ellipsis_error(text: str) -> bool:
-    """Return whether an error message is about an `...` that was used as a value.
+    """Return whether an error message is about a `...` that was used as a value.
 
-    einsum's messages also mention an ellipsis, but in its own notation.
+    einsum's messages also mention an ellipsis, but in einsum's own notation.
     """
     return "ellipsis" in text.lower() and "einsum" not in text

@@ -18,7 +18,7 @@ _CELL_MAGICS_OVER_PYTHON = ("time", "timeit", "capture", "prun")
 
 
 def strip_magics(source: str) -> str | None:
-    """Replace each `%` and `!` line with `pass`, to keep the line numbers. Return None for any other language."""
+    """Replace each `%` and `!` line with `pass`, to keep the line numbers. Return None if the cell is not Python."""
     lines = source.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines[first].startswith("%%"):
@@ -35,7 +35,7 @@ def strip_magics(source: str) -> str | None:
 
 
 def parse_cell(cell: Cell) -> ast.Module | None:
-    """Return the syntax tree of a cell with the line numbers of its file, or None if it is not valid Python."""
+    """Return the syntax tree of a cell with line numbers as in the file, or None if it is not valid Python."""
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         tree = ast.parse(source) if source is not None else None
@@ -45,10 +45,9 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
-    """Map each name that an invalid cell seems to define to the reason why it does not parse. Empty if the cell
-    parses.
+    """Map each name that an invalid cell seems to define to the parse error; empty if the cell parses.
 
-    The line in the reason is relative to the cell.
+    The line in the error is relative to the cell.
     """
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
@@ -59,7 +58,7 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
 
 
 def statement_rows(node: ast.stmt) -> range:
-    """Return the rows (0-based) of a statement, decorators included."""
+    """Return the rows (0-based) of a statement, including its decorators."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     return range(first - 1, node.end_lineno or node.lineno)
 

@@ -1,1 +1,1 @@
-"""Extend Jupyter for the course: short messages for errors, the home view, and the learner's progress."""
+"""Extend Jupyter for the course: short error messages, the home view, and the learner's progress."""

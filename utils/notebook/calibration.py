@@ -1,4 +1,4 @@
-"""Compare how sure learners were of their answers with how often they were right, and repeat old questions."""
+"""Compare learners' confidence in their answers with how often they were correct, and repeat old questions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from utils.feedback.progress import read_answers
 from utils.show.html import escape
 
 SURE = ("certain", "fairly sure", "guessing")
-WARM_UP = 3  # The number of questions in a warm-up.
+WARM_UP = 3  # the number of questions in a warm-up
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often learners were right, for each level of confidence.
+    """How often the learner was correct, for each level of confidence.
 
     Attributes:
-        counts: maps each level to the number of right first answers and the number of all first answers.
+        counts: maps each level to (number of correct first answers, number of all first answers).
     """
 
     counts: Mapping[str, tuple[int, int]]
@@ -86,7 +86,7 @@ class WarmUp:
 
 
 def question_widget(entry: Mapping[str, Any]) -> Any:
-    """Return a new widget that asks a recorded question; it does not show the recorded answer."""
+    """Return a new widget that asks a recorded question. It does not show the recorded answer."""
     from utils.explore import predictions, quizzes
     from utils.explore.answer_events import handle_answer_event
     from utils.show.widget import make_widget

@@ -9,11 +9,11 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 
 
 class CourseContentsManager(AsyncLargeFileManager):
-    """Jupyter's own contents manager, which also writes the version of this Python into each notebook that it returns.
+    """Jupyter's contents manager, extended: it writes this Python's version into each notebook that it returns.
 
-    JupyterLab writes this version into each notebook that it opens, down to the patch release. If the file has a
-    different version, JupyterLab shows the notebook as unsaved. The learner's version of Python is not known
-    when the course is released.
+    JupyterLab writes this version, down to the patch release, into each notebook that it opens. If the file contains a
+    different version, JupyterLab shows the notebook as unsaved. The learner's version of Python is not known when the
+    course is released.
     """
 
     async def get(

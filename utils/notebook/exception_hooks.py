@@ -1,6 +1,6 @@
 """Show one line of text instead of a red traceback if a cell only needs an exercise or an earlier cell.
 
-The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell. All
+The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell runs. All
 other exceptions are displayed as usual.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Notice:
-    """A line of text, plain and as HTML."""
+    """A line of text, as plain text and as HTML."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -48,13 +48,13 @@ def register_exception_hook() -> None:
         plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
 
-_waiting: dict[str, str] = {}  # {name that an unfinished cell did not define: the exercise that the cell needs}
+_waiting: dict[str, str] = {}  # maps a name that an unfinished cell did not define to the exercise that the cell needs
 
 
 def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | None:
     """Return the unfinished exercise that caused an exception ("" if it is unknown), or None for a real error.
 
-    `names` are the variables of the notebook: a variable that is still `...` shows which value the cell needs.
+    `names` contains the variables of the notebook. A variable that is still `...` shows which value the cell needs.
     """
     name = unfinished_name(error)
     if isinstance(error, NotImplementedError):
@@ -71,7 +71,7 @@ def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | No
 def _handle(
     shell: InteractiveShell, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
 ) -> list[str]:
-    """Show a line for an expected error, and the usual traceback for any other; return the lines, as IPython asks."""
+    """Show one line for an expected error, or the usual traceback. Return the shown lines, as IPython requires."""
     source = shell.user_ns["In"][-1]
     exercise = pending_exercise(error, shell.user_ns)
     if exercise is not None:
@@ -114,7 +114,7 @@ def _show_notice(text: str) -> None:
 
 
 def _explain_error(error: BaseException, source: str) -> str:
-    """Explain the error of a cell that should compute a value for a check; return "" if there is no explanation."""
+    """Explain an error in a cell that should compute a value for a check. Return "" if there is no explanation."""
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
     from utils.feedback.observe import Failure
@@ -126,8 +126,8 @@ def _explain_error(error: BaseException, source: str) -> str:
 
 
 def is_defined_above(name: str | None, source: str) -> bool:
-    """Tell whether the notebook of this kernel defines `name` in a cell above the cell with this source."""
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # Jupyter sets it to the path of the kernel's notebook
+    """Tell whether a cell above the cell with this source defines `name`, in the notebook of this kernel."""
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # set by Jupyter to the path of the kernel's notebook
     if not name or not path.is_file():
         return False
     try:
@@ -139,7 +139,7 @@ def is_defined_above(name: str | None, source: str) -> bool:
 
 
 def _defined_names(source: str) -> list[str]:
-    """Return the names that a cell binds at its top level; a cell that is not valid Python binds none."""
+    """Return the names that a cell binds at its top level; none if the cell is not valid Python."""
     try:
         return bound_names(ast.parse(strip_magics(source) or ""))
     except SyntaxError:

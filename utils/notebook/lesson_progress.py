@@ -1,7 +1,7 @@
 """Read the lessons on this machine: their titles and minutes, and the state of their exercises.
 
-The sources are the learner's files (in the folder of the notebook, then in `course/`, then in `solutions/`) and
-`utils.feedback.progress`.
+The information comes from the learner's files (in the notebook's folder, then in `course/`, then in `solutions/`) and
+from `utils.feedback.progress`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 class ExerciseProgress:
     """One exercise.
 
-    It has a state ("passed", "failed", "todo"), the number of tries, the time of the last try, and the id of the cell
-    with its heading.
+    It has a state ("passed", "failed", "todo"), a number of tries, the time of the last try, and the id of the cell
+    that contains its heading.
     """
 
     name: str
@@ -74,16 +74,16 @@ class LessonProgress:
             return None
         try:
             address = Path(os.path.relpath(self.path)).as_posix()
-        except (ValueError, OSError):  # the lesson is on another drive, or the folder was deleted
+        except (ValueError, OSError):  # the lesson is on a different drive, or the folder was deleted
             return None
-        # JupyterLab renders a cell only when it comes into view. It finds an unrendered cell only by its id, not by its
+        # JupyterLab renders a cell only when it comes into view. It finds an unrendered cell by its id, but not by its
         # heading. In an open notebook, JupyterLab scrolls to the cell but does not activate it, because its
-        # `setFragment` selects only cells that are not rendered yet. Notebook 7 opens the notebook at its top.
+        # `setFragment` selects only cells that are not rendered yet. Notebook 7 opens the notebook at the top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 
 
 def load_progress() -> list[LessonProgress]:
-    """Return the progress in all lessons, in order."""
+    """Return the progress in all lessons, in the order of the course."""
     records = read_progress()
     names: dict[str, list[str]] = {}
     for exercise in all_exercises().values():
@@ -95,7 +95,7 @@ def load_progress() -> list[LessonProgress]:
 
 
 def _lesson_files() -> dict[str, list[Path]]:
-    """Return the files of each lesson by its stem, in order; the file that the learner works in comes first."""
+    """Return the files of each lesson by its stem, in order. The file that the learner works in comes first."""
     own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
     stems = sorted({path.stem for folder in own for path in lessons.all_lessons(folder)})
     try:
@@ -114,7 +114,7 @@ def _lesson_files() -> dict[str, list[Path]]:
 
 
 def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], records: dict[str, dict]) -> LessonProgress:
-    """Read one lesson from the first readable file. If no file is readable, the title and the minutes are missing."""
+    """Read one lesson from the first readable file. Without a readable file, leave out the title and the minutes."""
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:
@@ -137,7 +137,7 @@ def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], record
 
 
 def _heading_cells(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:
-    """Return {exercise: id of the cell with its heading}, in the order of the lesson; a .md file has no ids."""
+    """Return {exercise: id of the cell that contains its heading}, in lesson order. A .md file contains no ids."""
     ids = {}
     if lesson.path.suffix == ".ipynb":
         ids = {n: cell.get("id", "") for n, cell in enumerate(json.loads(lessons.read_text(lesson.path))["cells"])}

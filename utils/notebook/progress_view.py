@@ -21,7 +21,7 @@ class ProgressView:
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
-        """Repeat the three predictions or quizzes that were answered longest ago."""
+        """Ask again the three predictions or quizzes that were answered longest ago."""
         return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
@@ -52,9 +52,9 @@ class ProgressView:
 
     @property
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
-        """The first open exercise in the lesson of the last try, or else in a later lesson, or else in any lesson.
+        """The next open exercise, or None if every exercise has been passed.
 
-        It is None if every exercise has been passed.
+        Prefer the lesson with the last try, then a later lesson, then any lesson.
         """
         tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
@@ -114,7 +114,7 @@ class ProgressView:
 
 
 def _row(page: LessonProgress) -> str:
-    """Return the row of a lesson: number, title, minutes, summary and exercises."""
+    """Return a lesson's row: number, title, minutes, summary and exercises."""
     minutes = f"{page.minutes}&nbsp;min" if page.minutes else ""
     items = " ".join(_exercise_chip(page, item) for item in page.exercises)
     columns = [
@@ -132,7 +132,7 @@ def _row(page: LessonProgress) -> str:
 
 
 def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
-    """Return an exercise as a link with its mark and its name; the tooltip describes its state in words."""
+    """Return an exercise as a link with its mark and its name. The tooltip describes its state in words."""
     state = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
     name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>")
     style = "white-space:nowrap;margin-right:8px"

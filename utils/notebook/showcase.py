@@ -58,7 +58,7 @@ def exercises_without_code(pages: list[LessonProgress]) -> list[str]:
 
 
 def _code(path: Path | None, name: str) -> str:
-    """Return the learner's code from the saved notebook, or "" if the notebook has no code or only the stub."""
+    """Return the learner's code from the saved notebook, or "" if it contains no code or only the stub."""
     if path is None or path.parent == lessons.ROOT / "solutions":
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Export lessons as nbgrader assignments: `source/NN_stem/NN_stem.ipynb`, with answers, and nbgrader's configuration.
+"""Export lessons as nbgrader assignments with answers, `source/NN_stem/NN_stem.ipynb`, and nbgrader's configuration.
 
 A cell with a gap becomes a solution cell. A graded cell follows each cell that checks an exercise. This module does not
 need nbgrader.
@@ -59,8 +59,8 @@ def export_lessons(
     """Write the named lessons as assignments into the nbgrader course folder `out`. By default, write all lessons.
 
     Raises:
-        ExportError: `out` cannot be used, or it contains another version of an assignment and `replace` is False.
-        MarkerError, BuildError, LessonError: for the same reasons as in a build.
+        ExportError: `out` cannot be used, or it contains a different version of an assignment and `replace` is False.
+        MarkerError, BuildError, LessonError: same as in a build.
     """
     source = ROOT / "solutions" if source is None else Path(source)
     out = Path(out)
@@ -101,7 +101,7 @@ def export_lessons(
 
 
 def make_assignment(path: str | Path) -> dict:
-    """Return the notebook of one lesson for nbgrader's `source/`, with answers, markers and graded cells.
+    """Return the notebook of one lesson for nbgrader's `source/`, including answers, markers and graded cells.
 
     Raises:
         MarkerError: same as in `strip_lesson`.
@@ -133,9 +133,9 @@ def make_assignment(path: str | Path) -> dict:
 
 
 def student_source(source: str) -> str | None:
-    """Return the code of a solution cell with the build's stubs in place of its answers.
+    """Return the code of a solution cell with the build's stubs instead of its answers.
 
-    Return None if the cell has no region that the build would accept.
+    Return None if the build would accept no region of the cell.
     """
     if BEGIN not in map(str.strip, source.split("\n")):
         return None
@@ -165,7 +165,7 @@ def _nbgrader_metadata(
 
 
 def _grade_name(cell: Cell, stem: str) -> str:
-    """Return the name of an answer in the gradebook: its exercise, or the cell's id if the cell checks none."""
+    """Return the name of an answer in the gradebook: its exercise, or the cell's id if no exercise is checked."""
     return next((name for name, _ in _iter_checks(cell)), ipynb.cell_id(stem, cell.index))
 
 

@@ -1,4 +1,4 @@
-"""Define `grade`, which graded cells call: `grade(get_mask)`. Only an exercise that passes its check gets points."""
+"""Define `grade`, which graded cells call: `grade(get_mask)`. An exercise gets points only if it passes its check."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def grade(*answers: Any, **values: Any) -> None:
     nbgrader gives no points to a cell that raises an error or writes to stderr, so the answer's stderr is discarded.
 
     Raises:
-        NotImplementedError: the exercise is not attempted; a notebook shows this as a single line.
-        CheckFailed: the exercise does not pass; the message is that of the check.
+        NotImplementedError: the exercise is not attempted. A notebook shows this error as a single line.
+        CheckFailed: the exercise does not pass. The message is the message of the check.
     """
     with contextlib.redirect_stderr(io.StringIO()):
         report = check(*answers, **values)

@@ -1,7 +1,7 @@
 """Let nbgrader's `generate_assignment` write the same stubs as `coginst build`. This module imports nbgrader.
 
-The nbgrader_config.py of an export uses it. Without this module, nbgrader writes its own stubs. No check
-accepts these as an answer, but they do not tell learners which exercise is unfinished.
+The nbgrader_config.py of an export uses it. Without this module, nbgrader writes its own stubs. No check accepts them,
+but they do not tell learners which exercise is unfinished.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ClearAnswers(ClearSolutions):
 
 
 def preprocessors() -> list[type]:
-    """Return the steps of nbgrader's `generate_assignment`, with `ClearAnswers` in place of `ClearSolutions`."""
+    """Return the preprocessors of nbgrader's `generate_assignment`, with `ClearAnswers` instead of `ClearSolutions`."""
     return [
         ClearAnswers if step is ClearSolutions else step
         for step in GenerateAssignment.class_traits()["preprocessors"].default()
