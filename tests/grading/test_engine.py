@@ -123,9 +123,10 @@ def test_the_key_holds_what_a_verdict_depends_on(monkeypatch):
         engine.result_key("04_causal_attention", pages, engine.Settings(ResourceLimits(20.0))),
         engine.result_key("04_causal_attention", pages, engine.Settings(with_answers=("03_self_attention",))),
     }
+    keys.add(engine.result_key("04_causal_attention", pages, engine.Settings(seed=1)))
     monkeypatch.setattr(engine, "course_version", lambda: "another")
     keys.add(engine.result_key("04_causal_attention", pages, settings))
-    assert len(keys) == 5
+    assert len(keys) == 6
     monkeypatch.undo()
     assert engine.result_key("04_causal_attention", dict(reversed(pages.items())), settings) in keys
 
@@ -272,6 +273,17 @@ def test_the_command_grades(sandbox, tmp_path):
     assert numbers(again.splitlines()[0]) == [0, 1]
 
 
+def test_the_seed_is_random_kept_and_can_be_chosen(sandbox, tmp_path):
+    folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
+    grade = lambda out, *more: call(folder, "--out", tmp_path / out, "--quiet", *more)[1]
+    kept = lambda out: int((tmp_path / out / engine.SEED_FILE).read_text(encoding="ascii"))
+    assert "1 new" in grade("one") and "1 new" in grade("two") and kept("one") != kept("two")
+    assert "0 new" in grade("one") and "0 new" in grade("one", "--seed", kept("one"))
+    assert "1 new" in grade("one", "--seed", "7") and kept("one") == 7 and "0 new" in grade("one")
+    (tmp_path / "one" / engine.SEED_FILE).write_text("lost", encoding="ascii")
+    assert call(folder, "--out", tmp_path / "one")[0] == 2
+
+
 def test_a_missing_lesson_is_reported_to_the_student_and_the_instructor(sandbox, tmp_path, snapshot):
     folder = hand_in(tmp_path / "in", {"anna/05_multihead_attention.ipynb": reference_notebook("05")})
     code, output = call(folder, "--out", tmp_path / "out", "--quiet")
@@ -286,7 +298,7 @@ def test_without_bubblewrap_it_refuses_with_the_cure(tmp_path, monkeypatch):
     monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: None)
     code, output = call(folder, "--out", tmp_path / "out")
     assert code == 2 and bubblewrap.CURE in output
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").glob("*/*"))
     code, output = call(folder, "--out", tmp_path / "out", "--isolation", "none", "--quiet")
     assert code == 0 and bubblewrap.UNPROTECTED in output
 

@@ -86,6 +86,12 @@ def grade(
         help="A lesson whose answers have been handed out. Later lessons use them if the student's own answers do not"
         " pass. May be given several times.",
     ),
+    seed: int | None = typer.Option(
+        None,
+        min=0,
+        help="The seed of the numbers that answers are tried with. Keep it secret.",
+        show_default="the seed of the earlier results, or a random one",
+    ),
     dask: str | None = typer.Option(None, metavar="ADDRESS", help="Grade on the Dask cluster with this scheduler."),
     isolation: Literal["bwrap", "none"] = typer.Option(
         "bwrap", help="How answers are isolated. Use none only for answers that you trust."
@@ -107,7 +113,8 @@ def grade(
         if nbgrader:
             nbgrader_gradebook.check_gradebook(nbgrader, stems)
         handed_out = tuple(sorted(engine.resolve_stems(with_answers or [])))
-        settings = engine.Settings(engine.parse_limits(limit), isolation, handed_out)
+        limits = engine.parse_limits(limit)
+        settings = engine.Settings(limits, isolation, handed_out, engine.keep_seed(out, seed))
         if isolation == "none":
             print_warning(UNPROTECTED)
         with engine.dask_executor(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):

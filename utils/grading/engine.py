@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -53,11 +54,13 @@ from utils.grading.judge.submissions import (
 )
 from utils.grading.judge.verdicts import Judge, absent_result, solution_notebook
 from utils.grading.runner.isolation import ResourceLimits
+from utils.lessons.files import write_atomically
 
 # the folders of `utils` whose code can affect a verdict
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
+SEED_FILE = "seed.txt"  # in the folder of the results
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
 
@@ -69,11 +72,13 @@ class Settings:
         limits: the resource limits for one exercise.
         isolation: "bwrap", or "none" for answers that are trusted.
         with_answers: the stems of the lessons whose answers the students have received.
+        seed: the instructor's seed for the numbers in random cases; None for the numbers of the release.
     """
 
     limits: ResourceLimits = LIMITS
     isolation: Isolation = "bwrap"
     with_answers: tuple[str, ...] = ()
+    seed: int | None = None
 
 
 @dataclass
@@ -119,7 +124,7 @@ def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
     """Return a hash of everything that the verdicts on a submission depend on."""
     page_hashes = {name: hashlib.sha256(text).hexdigest() for name, text in sorted(pages.items())}
     answers = sorted(settings.with_answers)
-    parts = [SCHEMA, course_version(), stem, page_hashes, list(settings.limits), answers]
+    parts = [SCHEMA, course_version(), stem, page_hashes, list(settings.limits), answers, settings.seed]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -175,7 +180,8 @@ def _get_judge(settings: Settings) -> Judge:
     if settings not in _judges:
         close_judges()
         os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on which weights a machine has.
-        _judges[settings] = Judge(Sandbox(settings.isolation), settings.limits, settings.with_answers)
+        sandbox = Sandbox(settings.isolation)
+        _judges[settings] = Judge(sandbox, settings.limits, settings.with_answers, settings.seed)
     return _judges[settings]
 
 
@@ -350,6 +356,28 @@ def _grade_all(
     finally:
         if executor is None:
             pool.shutdown(cancel_futures=True)
+
+
+def keep_seed(out: Path, seed: int | None) -> int:
+    """Return the seed of the results in `out`, and keep it there, so that the next run agrees with these results.
+
+    Args:
+        seed: a new seed; None for the seed that was kept, or a random seed if there is none.
+
+    Raises:
+        GradingError: the kept seed cannot be read.
+    """
+    path = out / SEED_FILE
+    out.mkdir(parents=True, exist_ok=True)
+    if seed is None:
+        with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as file:
+            file.write(f"{secrets.randbelow(2**63)}\n")
+    else:
+        write_atomically(path, f"{seed}\n")
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except ValueError:
+        raise GradingError(f"{path} contains no seed. Pass the seed of these results with --seed.") from None
 
 
 def parse_limits(text: str) -> ResourceLimits:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from tests.grading.hostile.conftest import RIGHT, WRONG, graded, untouched, verdict
+from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
+from tests.grading.student_notebooks import notebook
+from utils.feedback.diagnose import diagnose_with_runner
+from utils.feedback.exercise import find_exercise
+from utils.feedback.runner import make_runner
+from utils.grading.judge.submissions import Submission
+from utils.grading.judge.verdicts import Judge
 
 # Each attack is a cell of a page. Its code is in a class body, because demo cells do not run when a page is loaded.
 PATCHES = {
@@ -170,3 +176,28 @@ def test_a_thread_does_not_outlive_its_exercise(sandbox, in_process):
     assert in_process((THREAD, RIGHT), WRONG)["said"] == ["passed", "passed"]
     assert verdict(sandbox, THREAD, WRONG).state == "failed"
     assert untouched(sandbox)
+
+
+RECORDED = """
+import torch
+TABLE = {}
+def row_sums(x):
+    found = TABLE.get(repr((x.dtype, x.tolist())), 0.0)
+    return torch.tensor(found, dtype=x.dtype) + 0 * x.sum(dim=-1)
+"""
+
+
+def test_results_recorded_from_the_release_do_not_pass(sandbox):
+    """The page contains the results of every call of the release's check, and no computation."""
+    table = {}
+
+    def row_sums(x):
+        table[repr((x.dtype, x.tolist()))] = x.sum(dim=-1).tolist()
+        return x.sum(dim=-1)
+
+    exercise = find_exercise("row_sums")
+    assert diagnose_with_runner(exercise, make_runner(exercise, row_sums))
+    page = {PAGE: notebook([RECORDED.replace("{}", repr(table))])}
+    task = Submission("anna", "00_start_here", page, "key")
+    states = [Judge(sandbox, SHORT, seed=seed).grade(task).exercises[0].state for seed in (None, 1, 2)]
+    assert states == ["passed", "failed", "failed"]

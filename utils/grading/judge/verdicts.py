@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
-from utils.feedback.exercise import Exercise
+from utils.feedback.exercise import Exercise, Sampler
 from utils.feedback.report import Report
 from utils.feedback.runner import Runner, cached_cases
 from utils.grading.judge.remote_runner import RemoteRunner
@@ -47,6 +47,15 @@ class Verdict:
     may_be_blocked: bool = False
 
 
+@functools.cache  # The results of oracles are cached for each object.
+def with_seed(exercise: Exercise, seed: int | None) -> Exercise:
+    """Return the exercise with other numbers in its random cases, so that results recorded in advance do not pass."""
+    cases = exercise.cases
+    if seed is None or not callable(cases):
+        return exercise
+    return dataclasses.replace(exercise, cases=lambda rand: cases(Sampler(f"{seed}:{rand.generator.initial_seed()}")))
+
+
 class BoundedCache(dict[str, T]):
     """A dict that keeps only the newest entries, which the next lesson of the same student needs again."""
 
@@ -66,10 +75,17 @@ class Judge:
     Args:
         with_answers: the stems of the lessons whose answers the students have received. If a student's own answer to
             an exercise of these lessons does not pass, `yours` returns the reference answer.
+        seed: the seed of the numbers in random cases; None for the numbers that every learner's notebook uses.
     """
 
-    def __init__(self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = (), seed: int | None = None
+    ) -> None:
         self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
+        self.exercises = {
+            stem: {name: with_seed(exercise, seed) for name, exercise in exercises.items()}
+            for stem, exercises in exercises_by_lesson().items()
+        }
         self.reads = BoundedCache[ParsedPage]()  # keys: the lesson and the hash of the page
         self.passed = BoundedCache[bool]()  # keys: the exercise and the hashes of all pages that it may depend on
 
@@ -101,7 +117,7 @@ class _Grading:
     def __init__(self, judge: Judge, submission: Submission, only: str | None = None) -> None:
         self.judge, self.submission, self.only = judge, submission, only
         self.pages = {Path(name).stem: name for name in submission.pages}
-        self.exercises = exercises_by_lesson()
+        self.exercises = judge.exercises
         self.incidents: list[Incident] = []
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
