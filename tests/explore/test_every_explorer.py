@@ -253,6 +253,35 @@ def test_nothing_jumps_while_a_control_is_moved(show_widget, name, width):
         assert page.root.evaluate(_STANDS)[:2] == before[:2], move
 
 
+# All controls with their place on the page: what a pointer or the keyboard may be about to use.
+_PLACES_OF_CONTROLS = """root => Object.fromEntries(
+    [...root.querySelectorAll('input, button, textarea, .draggable')].map((one, i) => {
+        const {x, y, width, height} = one.getBoundingClientRect();
+        one.dataset.place ??= `${i} ${one.ariaLabel ?? one.textContent}`;
+        return [one.dataset.place, [x + scrollX, y + scrollY, width, height].map(Math.round)];
+    }))"""
+
+
+@pytest.mark.parametrize("width", [360, 700, 1100])
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_nothing_moves_under_the_pointer(show_widget, name, width):
+    """No control moves while the pointer is over a control, and none moves when it is clicked."""
+    page = show_widget(EXPLORERS[name](), width=width)
+    before = page.root.evaluate(_PLACES_OF_CONTROLS)
+    for control, (x, y, across, down) in before.items():
+        page.page.evaluate("y => scrollTo(0, y - 300)", y)
+        x, y = x + across / 2, y + down / 2 - page.page.evaluate("() => scrollY")
+        page.page.mouse.move(x, y)
+        page.page.evaluate(_TWO_FRAMES)
+        assert page.root.evaluate(_PLACES_OF_CONTROLS) == before, control
+        if not page.page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('.draggable')", [x, y]):
+            page.page.mouse.click(x, y)
+            page.page.evaluate(_TWO_FRAMES)
+            after = page.root.evaluate(_PLACES_OF_CONTROLS)
+            assert after.get(control) == before[control]
+            before = after
+
+
 # The left edges of texts, or of elements without text.
 _LEFT = """all => [...new Set(all.map(one => {
     const range = document.createRange();

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from playwright.sync_api import expect
 from torch import nn
 
 from utils import explore
@@ -48,7 +49,7 @@ def table(page):
 
 
 def note(page):
-    return page.root.locator(".note").inner_text()
+    return page.root.locator(".note:not(.room)").inner_text()
 
 
 def place(page, layer, position):
@@ -129,6 +130,15 @@ def test_the_arrow_keys_go_from_place_to_place(show_widget, width):
         "0.5: before block 1"
     )
     assert page.root.locator("table button[tabindex='0']").count() == 1
+
+
+def test_the_table_follows_the_width_of_the_page_and_keeps_the_focus(show_widget):
+    page = show_widget(copying())
+    place(page, 1, 2).click()
+    for width, is_tall in ((150, 1), (800, 0)):
+        page.page.set_viewport_size({"width": width, "height": 900})
+        expect(page.root.locator("table.tall")).to_have_count(is_tall)
+        expect(place(page, 1, 2)).to_be_focused()
 
 
 def test_places_where_the_streams_are_equal_are_not_computed(show_widget):
@@ -233,7 +243,7 @@ def test_the_error_of_a_patch_is_shown(show_widget, snapshot):
 )
 def test_sentences_that_cannot_be_compared_are_rejected(show_widget, clean, twin, snapshot):
     page = show_widget(explore.patching(Copier(), patch, clean, twin))
-    assert note(page) == snapshot and "failed" in page.root.locator(".note").get_attribute("class")
+    assert note(page) == snapshot and "failed" in page.root.locator(".note:not(.room)").get_attribute("class")
 
 
 def test_half_of_an_emoji_is_answered_too(show_widget):
@@ -244,7 +254,7 @@ def test_half_of_an_emoji_is_answered_too(show_widget):
         "box => { box.value = '\\ud83d b x d'; box.dispatchEvent(new Event('change')); }"
     )
     assert answered(widget, page)
-    assert table(page) or "failed" in page.root.locator(".note").get_attribute("class")
+    assert table(page) or "failed" in page.root.locator(".note:not(.room)").get_attribute("class")
 
 
 def test_in_a_terminal_it_is_a_text(snapshot):

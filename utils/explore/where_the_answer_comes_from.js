@@ -20,6 +20,17 @@ function words({ tokens, right, wrong, sentence, rows }, place) {
   return `With the twin's vector ${where}: ${shares}${other}.${same}`;
 }
 
+/** Return a text that needs at least as many lines as the text of any place: each of its words is the widest one. */
+function longest(found, blocks) {
+  const widest = (texts) => texts.reduce((a, b) => (textWidth(b, 14) > textWidth(a, 14) ? b : a), "");
+  const answers = found.rows.flat();
+  const answer = { right: 1, wrong: 1, other: widest(answers.map(({ other }) => other)), others: 2, moved: 0 };
+  const last = found.tokens.length - 1;
+  const tokens = Array(last + 1).fill(widest(found.tokens));
+  const rows = Array(blocks).fill(Array(last + 1).fill(answer));
+  return words({ ...found, tokens, sentence: answer, rows }, [blocks - 1, last]);
+}
+
 /** Return orange for a move towards the twin's answer, blue for a move away; text is readable on it in both themes. */
 function colour(share) {
   const strength = Math.round(50 * Math.min(1, Math.abs(share)));
@@ -101,6 +112,7 @@ export default page((ui) => {
   const boxes = ["clean", "corrupted"].map((name) =>
     element("input", { type: "text", spellcheck: "false", value: state[name] }));
   const note = element("div", { class: "note" });
+  const room = element("div", { class: "room note", "aria-hidden": "true" }); // keeps the table in its place
   const holder = element("div");
   const legend = element("div", { class: "legend" }, "1: the answer becomes the twin's. 0: the answer stays the same.");
   const svg = drawn("svg", { role: "img" });
@@ -109,7 +121,7 @@ export default page((ui) => {
     ui.root.append(element("label", { class: "line" }, element("span", {}, name), boxes[i])));
   onlyRead(ui, boxes, READING);
   const below = element("div", {}, legend, holder, picture);
-  ui.root.append(note, below);
+  ui.root.append(element("div", { class: "steady" }, note, room), below);
   let places = null;
   let waiting = 0;
 
@@ -144,9 +156,11 @@ export default page((ui) => {
   function show() {
     const { found } = state;
     const refused = Boolean(found?.refused);
+    const focused = holder.contains(document.activeElement);
     note.classList.toggle("failed", refused);
     places = null;
     holder.replaceChildren();
+    room.textContent = "";
     for (const part of [legend, picture]) part.hidden = !found || refused;
     if (refused) note.textContent = found.refused;
     if (!found || refused) return;
@@ -155,7 +169,9 @@ export default page((ui) => {
     const there = state.place && found.rows[state.place[0]]?.[state.place[1]];
     if (!there) state.place = null;
     places.mark(state.place);
+    room.textContent = longest(found, blocks);
     tell(null, false);
+    if (focused) holder.querySelector("[tabindex='0']")?.focus();
   }
 
   const asked = () => [state.clean, state.corrupted];
@@ -228,7 +244,7 @@ export default page((ui) => {
   const resized = new ResizeObserver(() => {
     if (ui.root.clientWidth === last) return;
     last = ui.root.clientWidth;
-    if (places && !places.node.contains(document.activeElement)) show();
+    if (places) show();
   });
   resized.observe(ui.root);
   return () => {

@@ -327,6 +327,9 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
     shown.textContent = written(value);
     input.setAttribute("aria-valuetext", written(value));
   };
+  const places = [min, min + step, max - step, max];
+  const widest = Math.max(47, ...places.map((place) => textWidth(written(valueAt(place)), 14)));
+  shown.style.flexBasis = `${Math.ceil(widest)}px`; // a longer number must not shorten the slider
   const moved = (rests) => {
     ui.state[name] = valueAt(Number(input.value));
     ui.moved(rests); // also updates this slider
