@@ -18,7 +18,7 @@ _USED = re.compile(r'yours\("(\w+)"\)')
 
 
 class WrongAnswer(NamedTuple):
-    """A wrong answer that readers can choose: its name in the page, a description, its source and its misconception."""
+    """A wrong answer that readers can choose: its name on the page, a description, its source and its misconception."""
 
     name: str
     description: str
@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers() -> str:
-    """Return Markdown with a choice of wrong answers, each judged during the build by the course's own check."""
+    """Return Markdown that offers wrong answers. During the build, the course's own check has judged each of them."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(WRONG):
@@ -81,7 +81,7 @@ def render_wrong_answers() -> str:
 
 
 def render_lesson_map(course: Sequence[Lesson]) -> str:
-    """Return HTML with each lesson's topic, time and number of exercises, and the earlier lessons that it builds on."""
+    """Return HTML with each lesson's topic, time, number of exercises, and the earlier lessons that it builds on."""
     readme = lessons.read_text(ROOT / "README.md")
     topics = {number: (about, minutes) for number, about, minutes in _ROW.findall(readme)}
     items = []
@@ -101,7 +101,7 @@ def render_lesson_map(course: Sequence[Lesson]) -> str:
 
 
 def _earlier_lessons(lesson: Lesson, course: Sequence[Lesson]) -> list[str]:
-    """Return the stems of the earlier lessons whose exercises a lesson uses."""
+    """Return the stems of the earlier lessons whose exercises `lesson` uses."""
     stems = {each.name: each.stem for each in course}
     names = [name for cell in lesson.cells for name in _USED.findall(cell.source)]
     homes = {all_exercises()[name].lesson for name in names if name in all_exercises()}

@@ -1,4 +1,4 @@
-"""Find parts of the answers in the built site: in its pages, its scripts and its search index."""
+"""Find parts of answers in the built site: in its pages, its scripts and its search index."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Run the lessons with their answers, and cache their outputs, including widgets.
 
-A lesson runs again if its code, the code that it takes from other lessons, the course's own modules or a library
-changes. Changes to the prose do not matter. Changes to an explorer's JavaScript do not matter either, because the page
-runs it, not the kernel.
+A lesson runs again if its code, the code that it loads from other lessons, the course's own modules or a library
+changes. Changes to the prose do not matter. Changes to an explorer's JavaScript do not matter either, because it runs
+in the page, not in the kernel.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from utils.instructor.solved_notebooks import SolveError, execute_lesson, solved
 from utils.lessons import ROOT, Lesson, write_atomically
 from utils.show.widget import read_script
 
-# the scripts of all kinds of widgets
+# The scripts of all kinds of widgets.
 SCRIPTS = [path for folder in ("explore", "training") for path in sorted((ROOT / "utils" / folder).glob("*.js"))]
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
-# No notebook imports these packages.
+# Notebooks import none of these packages.
 _NOT_IN_NOTEBOOKS = ("book", "cli", "grading", "instructor")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
 _DEFINES = ("def ", "class ", "COGINST", "COGLINE", "COGSTUB")
@@ -35,7 +35,7 @@ Outputs = dict[str, Any]  # {"outputs": the outputs of each solved cell, "widget
 
 
 class BookError(ValueError):
-    """The book cannot be built. The message says why, and what to do."""
+    """The book cannot be built. The message gives the reason and the remedy."""
 
 
 def collect_outputs(
@@ -44,7 +44,7 @@ def collect_outputs(
     cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
-    """Run each lesson with its answers if necessary. Return the outputs by the lesson's stem.
+    """Run each lesson with its answers if necessary. Return the outputs by lesson stem.
 
     Args:
         log: called with one line for each lesson that had to run.
@@ -73,10 +73,10 @@ def collect_outputs(
 def _run_lessons(
     waiting: list[tuple[Lesson, Path]], outputs: dict[str, Outputs], log: Callable[[str], None], workers: int
 ) -> None:
-    """Run the lessons in parallel, the longest first, and write each one's outputs to the cache when it is done.
+    """Run lessons in parallel, the longest first. Write the outputs of each finished lesson to the cache.
 
     Raises:
-        BookError: a lesson fails. The lessons that have not started are cancelled.
+        BookError: a lesson fails. Lessons that have not started are cancelled.
     """
     order = sorted(waiting, key=lambda each: -sum(len(cell.source) for cell in each[0].cells))
     with ProcessPoolExecutor(max_workers=min(workers, len(order)), mp_context=get_context("spawn")) as pool:
@@ -95,7 +95,7 @@ def _run_lessons(
 
 
 def outputs_key(lesson: Lesson, earlier: Iterable[Lesson], course: str) -> str:
-    """Return a cache key for a lesson: a hash of everything that can change its outputs."""
+    """Return a lesson's cache key: a hash of everything that can change its outputs."""
     own = [cell.source for cell in solved_cells(lesson) if cell.kind == "code"]
     handed_on = [
         cell.source
@@ -119,7 +119,7 @@ def environment_fingerprint(root: Path = ROOT) -> str:
 
 
 def run_lesson(path: Path) -> tuple[Outputs, float]:
-    """Execute a lesson with its answers in a new kernel. Return its outputs, and the seconds that the run took.
+    """Run a lesson with its answers in a new kernel. Return its outputs, and the duration of the run in seconds.
 
     Raises:
         BookError: a cell failed, or a check did not pass.
@@ -135,7 +135,7 @@ def run_lesson(path: Path) -> tuple[Outputs, float]:
 
 
 def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return each widget's kind, its initial values, its state, and its bytes in base64.
+    """Return each widget's kind, initial values, state, and bytes in base64.
 
     The kind is "" if the widget does not belong to the course. The widget's JavaScript module is not stored, because
     the page uses the current one.

@@ -1,4 +1,4 @@
-"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and collapsed hints.
+"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
 
 The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
 `static/live.js` builds the widget in this container, without a kernel or a widget manager.
@@ -24,7 +24,7 @@ from utils.show import html
 WIDGET = "application/vnd.jupyter.widget-view+json"
 GRADES = ("a nudge", "the idea", "almost the code")
 GAP = "gap"  # the tag of a cell that a learner fills in
-# In a notebook, the first figure of circuitsvis contains the library. In the book, all pages share one file.
+# In a notebook, the first circuitsvis figure contains the library. In the book, all pages share one file instead.
 LIBRARY = re.compile(r"<script>(\(async \(\) => \{\nif \(window\.CircuitsVis \|\|.*?)</script>", re.DOTALL)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
@@ -42,7 +42,7 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
 
     Args:
         outputs: the outputs of the lesson's solved run.
-        intro: markdown to insert below the lesson's title.
+        intro: Markdown to insert below the lesson's title.
         with_answers: show the answers instead of the gaps.
 
     Raises:
@@ -57,7 +57,7 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
             cells.append(_markdown_cell(lesson, cell, source, intro if not cells else ""))
             continue
         is_gap = source != lessons.solved_source(cell)
-        if _PROGRESS.search(source):  # the output would show the progress of the solved run, not the reader's
+        if _PROGRESS.search(source):  # the output would show the solved run's progress, not the reader's
             shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
         page_outputs = [_page_output(each, outputs["widgets"], lesson) for each in shown]
         cells.append(_code_cell(lesson, cell, source, page_outputs, is_gap))
@@ -73,7 +73,7 @@ def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list
     """Yield the lesson's cells, each with its outputs from the solved run.
 
     Raises:
-        BookError: the outputs in the cache belong to another version of the lesson.
+        BookError: the outputs in the cache belong to a different version of the lesson.
     """
     solved = solved_cells(lesson)
     if len(solved) != len(outputs["outputs"]):
@@ -86,7 +86,7 @@ def _with_outputs(lesson: Lesson, outputs: Outputs) -> Iterator[tuple[Cell, list
 
 
 def _markdown_cell(lesson: Lesson, cell: Cell, source: str, intro: str) -> dict[str, Any]:
-    # JupyterLab's anchors keep a heading's upper case.
+    # JupyterLab's anchors keep upper-case letters; Sphinx's do not.
     source = _ANCHOR.sub(lambda found: f"](#{found[1].lower()})", source)
     if intro:
         title, _, rest = source.partition("\n")
@@ -140,13 +140,13 @@ def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: 
 
 
 def _normalise_text(text: str) -> str:
-    """Return the text without terminal colours, memory addresses and paths of this machine."""
+    """Return the text without terminal colours, memory addresses and paths on this machine."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")
 
 
 def share_library(text: str) -> str:
-    """Let a figure's HTML load circuitsvis from the file that all pages share."""
+    """Make a figure's HTML load circuitsvis from the file that all pages share."""
     return LIBRARY.sub('<script src="../_static/circuitsvis.js" defer></script>', text)
 
 
@@ -171,6 +171,6 @@ def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Le
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that is safe inside a <script>."""
+    """Return JSON that is safe inside a `<script>` element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

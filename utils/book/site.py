@@ -39,7 +39,7 @@ OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
 _DOCS = ("bench", "checks", "claims", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
-LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and authors of themes need these files
+LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and theme authors need these files
 READING = (
     '<p class="to-read">This page is for reading. In JupyterLab, you type your answers and check them: '
     '<a href="../index.html#do-it-yourself">how to start</a>.</p>'
@@ -73,8 +73,8 @@ def build_book(
         lesson_names: numbers or names of the lessons in the book; by default, all lessons.
         solved_lessons: the lessons whose answers the book shows.
         log: called with one line for each slow step.
-        work_folder: the folder for files that the next build can reuse.
-        cache_folder: the folder of the lessons' outputs.
+        work_folder: a folder for files that the next build can reuse.
+        cache_folder: the folder with the lessons' outputs.
 
     Raises:
         BookError: a lesson does not run, Sphinx reports a warning, the site contains an answer, or `out` contains
@@ -109,9 +109,9 @@ def _publish(site: Path, out: Path, shown_stems: set[str]) -> None:
     """Replace the folder `out` with the site if the site contains no answer.
 
     Raises:
-        BookError: the site contains a part of an answer.
+        BookError: the site contains part of an answer.
         OSError: the disk is full.
-        shutil.Error: a file cannot be copied for another reason.
+        shutil.Error: a file cannot be copied for a different reason.
     """
     if faults := find_site_leaks(site, shown_stems):
         raise BookError("\n".join([f"The book would contain parts of the answers, so {out} was not written:", *faults]))
@@ -184,7 +184,7 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
-    """Return the pages other than lessons, with their links resolved by `resolve_links`."""
+    """Return the pages that are not lessons, with their links resolved by `resolve_links`."""
     site_pages, public = _site_pages(course), online_links.repository_name()
     files = {
         name: resolve_links(lessons.read_text(ROOT / name), name, site_pages, public).encode() for name in DOCUMENTS
@@ -193,7 +193,7 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the paths of the site's pages relative to the clone. Links use these paths."""
+    """Return the paths of the site's pages relative to the clone, as they occur in links."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
@@ -203,8 +203,8 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
     If the clone is not public, such a link becomes plain text.
 
     Args:
-        name: the path of the page from the root of the clone.
-        site_pages: the paths of the site's pages from the root of the clone.
+        name: the path of the page, relative to the root of the clone.
+        site_pages: the paths of the site's pages, relative to the root of the clone.
         public: the public name of the clone, "owner/name".
     """
 
@@ -225,7 +225,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
 
 
 def _link_cells(cells: list[dict[str, Any]], name: str, site_pages: set[str]) -> None:
-    """Let the links in a lesson's cells and outputs lead to pages of the site."""
+    """Make the links in a lesson's cells and outputs lead to pages of the site."""
 
     def page(found: re.Match[str]) -> str:
         return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in site_pages else ""
@@ -241,7 +241,8 @@ def _link_cells(cells: list[dict[str, Any]], name: str, site_pages: set[str]) ->
 def render_commands(name: str, lesson: Lesson | None = None) -> str:
     """Return HTML with the commands that open the course in JupyterLab, and a button that copies them.
 
-    For a lesson, also say that its page is for reading, and link to the services that run it without an installation.
+    For a lesson, the HTML also says that the page is only for reading, and links to services that run the lesson
+    without an installation.
 
     Args:
         name: the public name of the clone, "owner/name".
@@ -262,7 +263,7 @@ def render_commands(name: str, lesson: Lesson | None = None) -> str:
 
 
 def _static_files() -> dict[str, bytes]:
-    """Return the files that pages share: the explorers' modules and styles, circuitsvis, and the packages."""
+    """Return the files that pages share: the explorers' modules and styles, circuitsvis, and the npm packages."""
     kinds = {path.stem: read_script(path) for path in SCRIPTS}
     modules = json.dumps({"shared": read_shared("page.js"), "kinds": kinds}, ensure_ascii=True)
     compressed = compressed_library()
@@ -283,11 +284,11 @@ def _static_files() -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
-    """Let Sphinx reuse the pages of the last build that have not changed.
+    """Let Sphinx reuse pages from the last build that have not changed.
 
     All pages are built again if the settings, a version or the titles in the sidebar changed, because Sphinx notices
-    only some of these changes. They are also built again if the last run did not finish, because a full disk or a kill
-    leaves incomplete pages.
+    only some of these changes. They are also built again if the last run did not finish, because it may have left
+    incomplete pages.
     """
     titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
     titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]
@@ -326,7 +327,7 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
 
 
 def _raise_if_disk_was_full(text: str) -> None:
-    """Replace the error that Sphinx and shutil report for every file by one error if the disk is full.
+    """If the disk is full, raise one error instead of the errors that Sphinx and shutil report for each file.
 
     Raises:
         OSError: the text says that the disk is full.
@@ -336,7 +337,7 @@ def _raise_if_disk_was_full(text: str) -> None:
 
 
 def book_version(root: Path = ROOT) -> str:
-    """Return the course's version and, if git knows it, the commit from which the book is built."""
+    """Return the course's version and, if git knows it, the commit that the book is built from."""
     text = lessons.read_text(root / "CITATION.cff")
     number = re.search(r"(?m)^version: (.+)$", text)
     label = f"version {number[1].strip()}" if number else "no version"

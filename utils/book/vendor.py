@@ -1,7 +1,6 @@
 """Fetch the npm packages that the book's pages need, each in a pinned version.
 
-npm's own client fetches each package once into `build/vendor` (node comes in a wheel). The SHA-256 is verified on every
-use.
+npm's own client (node comes in a wheel) fetches each package once into `build/vendor`. Every use verifies the SHA-256.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ AGAIN = "coginst vendor"
 
 
 class VendorError(ValueError):
-    """A package is missing, damaged or not the pinned one. The message says which package, and what to do."""
+    """A package is missing, damaged or not the pinned one. The message names the package and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Package:
         return f"{self.name}-{self.version}.tgz"
 
 
-# Lesson pages render formulas with MathJax. The explorers are plain modules of the course, and need no package.
+# Lesson pages render formulas with MathJax. The explorers are plain modules in the course, and need no package.
 PACKAGES = (
     Package(
         name="mathjax",
@@ -70,7 +69,7 @@ def fetch_packages(
             returns the client's output.
 
     Raises:
-        VendorError: a package could not be fetched, or it is not the pinned one. It is not stored then.
+        VendorError: a package could not be fetched, or it is not the pinned one. Such a package is not stored.
     """
     fetch = fetch or npm_pack
     folder.mkdir(parents=True, exist_ok=True)

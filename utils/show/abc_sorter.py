@@ -29,7 +29,7 @@ def gates(gate: ArrayLike, base: ArrayLike | None = None, title: str | None = No
         base: [heads, embed_dim, d_head] numbers, or None for the strict variant.
 
     Raises:
-        ValueError: if `gate` or `base` has a wrong shape, or `gate` a number outside 0…1.
+        ValueError: if `gate` or `base` has the wrong shape, or `gate` contains a number outside 0…1.
     """
     shares = parse_numbers(gate, "gate", [3], "[heads, embed_dim, d_head]")
     require_unit_interval(shares, "gate", "")
@@ -73,7 +73,7 @@ def gates(gate: ArrayLike, base: ArrayLike | None = None, title: str | None = No
 
 @course_theme()
 def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
-    """Draw how the sorter writes its answer: one row for each letter, with each head's weights and the probabilities.
+    """Draw how the sorter writes its answer: each row shows one letter, the weights of all heads and the probabilities.
 
     Args:
         steps: the result of `utils.models.abc_sorter.trace(model, letters)`; each step has `.prefix`, `.probs`,
@@ -93,7 +93,7 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         weights = parse_numbers(step.weights, "weights", [2], "[heads, seq]")
         heads, seq = weights.shape
         axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
-        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # nan is drawn without a colour
+        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # a nan is drawn without colour
         axes.imshow(shown, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         write_numbers(axes, weights, side, SMALL - 1)
         hide_frame(axes)

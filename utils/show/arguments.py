@@ -1,4 +1,4 @@
-"""Convert the arguments of figures to arrays and names; raise a ValueError for arguments that cannot be drawn."""
+"""Convert the arguments of figures to arrays and names. Raise a ValueError for arguments that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.show.text_format import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:
-    """Return `value` with every tensor and array in it converted to nested lists."""
+    """Return `value` with every tensor and array inside it converted to nested lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (list, tuple, range)):
@@ -23,18 +23,18 @@ def as_lists(value: Any) -> Any:
 
 
 def shape_text(array: np.ndarray) -> str:
-    """Return the shape of an array as a list in text, such as "[3, 4]"."""
+    """Return the shape of an array as text, such as "[3, 4]"."""
     return str(list(array.shape))
 
 
 def require_filled(value: Any, name: str) -> None:
-    """Check that the learner has computed `value`; the message of the error calls it `name`.
+    """Check that the learner has computed `value`. The error message calls it `name`.
 
     Raises:
-        ValueError: the value is still `...`, so the exercise that computes it is not filled in.
+        ValueError: the value is still `...`, so the exercise that computes it is not done.
     """
     if value is ...:
-        # The notebook recognises an unfilled value by the word Ellipsis.
+        # The exception hook of the notebook recognises an unfinished value by the word Ellipsis.
         raise ValueError(f"{name} is still `...` (Ellipsis): fill in the exercise that computes it, then draw it.")
 
 
@@ -47,7 +47,8 @@ def parse_array(value: Any, name: str, dims: Sequence[int], expected: str) -> np
         expected: a description of the expected shape, for the error message.
 
     Raises:
-        ValueError: if `value` is unfilled, ragged, empty or not numeric, or has another number of dimensions.
+        ValueError: if `value` is unfinished, ragged, empty or not numeric, or its number of dimensions is not in
+            `dims`.
     """
     require_filled(value, name)
     plain = as_lists(value)
@@ -86,8 +87,8 @@ def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance:
     """Check that all numbers are between 0 and 1.
 
     Args:
-        remedy: the sentence of the error message that says what to do.
-        tolerance: how far rounding may raise a number above 1.
+        remedy: a sentence for the error message that says what to do.
+        tolerance: how far a number may be above 1 because of rounding.
 
     Raises:
         ValueError: if a number is outside 0…1.
@@ -98,7 +99,7 @@ def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance:
 
 
 def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
-    """Return `value` after a check that it is a whole number from `minimum` to `maximum`.
+    """Check that `value` is a whole number from `minimum` to `maximum`, and return it.
 
     Raises:
         ValueError: the value is not a whole number in this range.
@@ -111,10 +112,10 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` strings; error messages use `what` for the things that the strings name.
+    """Return `given` as a list of `count` strings. Error messages use `what` for the things that the strings name.
 
     Raises:
-        ValueError: `given` is not a list, or it does not have `count` items.
+        ValueError: `given` is not a list, or it does not contain `count` items.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
@@ -125,10 +126,10 @@ def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
 
 
 def parse_position(query: Any, names: Sequence[str]) -> int:
-    """Return the index of the query token, given by its index, or by its name if the name occurs once.
+    """Return the index of the query token. `query` is this index, or a name that occurs only once.
 
     Raises:
-        ValueError: the name does not occur exactly once, or the index is not the index of a token.
+        ValueError: the name does not occur exactly once, or the index is out of range.
     """
     if isinstance(query, str):
         name = escape_invisible(query)
@@ -140,12 +141,12 @@ def parse_position(query: Any, names: Sequence[str]) -> int:
         return names.index(name)
     if not isinstance(query, bool):
         with suppress(TypeError):
-            query = operator.index(query)  # also accepts the result of argmax in numpy or torch
+            query = operator.index(query)  # also accepts the result of argmax from numpy or torch
     return parse_integer(query, "query", 0, len(names) - 1, "a token or an index")
 
 
 def parse_title(title: Any, default: str) -> str:
-    """Return the title of a figure, which is `default` if `title` is None.
+    """Return the title of a figure: `title`, or `default` if `title` is None.
 
     Raises:
         ValueError: the title is neither None nor a string.

@@ -22,7 +22,7 @@ def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[s
     """Return `scores` as a square table of finite numbers, and the names of its positions.
 
     Raises:
-        ValueError: if `scores` is not such a table of 2 to 16 positions, or the number of tokens is wrong.
+        ValueError: if `scores` is not such a table with 2 to 16 positions, or the number of tokens is wrong.
     """
     values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
@@ -43,8 +43,8 @@ def causal(
 ) -> Picture:
     """Draw the weights that one position gives to the sequence.
 
-    The past and the position itself are blue, and the future is orange. With the mask on, × marks the future,
-    and dashed outlines show the weights without the mask.
+    The past and the position itself are blue; the future is orange. With the mask on, × marks the future, and dashed
+    outlines show the weights without the mask.
 
     Args:
         scores: [seq, seq] finite scores, already scaled, before the softmax; at most 16 positions.
@@ -54,8 +54,8 @@ def causal(
         title: by default, the total weight of the future positions.
 
     Raises:
-        ValueError: if `scores` has a wrong shape or a number that is not finite, if the number of tokens is wrong,
-            or if `position` is unknown.
+        ValueError: if `scores` has the wrong shape or contains a number that is not finite, if the number of tokens is
+            wrong, or if `position` is unknown.
     """
     values, names = parse_scores(scores, tokens)
     at = _parse_position(position, names)
@@ -67,7 +67,7 @@ def causal(
     widest = max(text_width(label, SMALL) for label in labels)
     slot = min(0.78, (WIDEST - 2 * PAD - 0.4) / n)
     steep = widest > slot * 0.94
-    if steep:  # slanted names extend to the left and need room there
+    if steep:  # slanted names need room on the left
         slot = min(slot, (WIDEST - 2 * PAD - max(0.4, text_width(labels[0], SMALL) * 0.75)) / n)
     figure, axes = new_chart(2, 2, slot * n, 2.0)
     axes.set(xlim=(-0.5, n - 0.5), ylim=(0, 1.14))

@@ -1,4 +1,4 @@
-"""Draw charts: horizontal bars, lines, lines in separate strips, and the spread of several runs."""
+"""Draw charts: horizontal bars, lines, lines in separate strips, and bands that contain several runs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def bars(
     """Draw one group of horizontal bars, or two groups side by side with shared labels; each bar shows its number.
 
     Args:
-        values: numbers [n], or {"scores": [n], "weights": [n]} for one or two named groups; finite.
+        values: finite numbers: [n], or {"scores": [n], "weights": [n]} for one or two named groups.
         labels: n strings, top to bottom.
         title: by default, the label of the largest value.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
         same_scale: draw two groups on one scale; useful to compare a guess with the truth, but not scores with weights.
-        limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number; an
-            explorer sets it so that the bars move but the scale does not.
+        limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number. An explorer
+            uses it to keep the scale fixed while the bars move.
 
     Raises:
         ValueError: if there are more than two groups or 40 bars, or numbers, labels and `reference` do not fit.
@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction of the width for the numbers
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction of the width that numbers need
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -140,7 +140,7 @@ def lines(
     Args:
         x: [n] numbers, increasing.
         series: {name: [n] numbers}, one to six lines.
-        logx: use a base-2 logarithmic x axis; with up to 12 points, each point has a tick.
+        logx: use a base-2 logarithmic x axis. With up to 12 points, each point has a tick.
         reference: a number, or ("uniform", number), drawn as a dashed line.
     """
     return _line_chart(x, series, {}, title, xlabel, ylabel, logx, reference)
@@ -156,12 +156,12 @@ def curves(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """Draw the mean of each name's runs as a line, in a band from the lowest to the highest run.
+    """Draw the mean of each name's runs as a line, inside a band from the lowest to the highest run.
 
     Args:
         x: [n] numbers, increasing.
-        runs: {name: [runs, n] numbers}, one to six names; each may have its own number of runs.
-        logx: use a base-2 logarithmic x axis; with up to 12 points, each point has a tick.
+        runs: {name: [runs, n] numbers}, one to six names. The number of runs may differ between names.
+        logx: use a base-2 logarithmic x axis. With up to 12 points, each point has a tick.
         reference: a number, or ("chance", number), drawn as a dashed line.
 
     Raises:
@@ -213,7 +213,8 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
     """Return the x values [n] and the y values {name: [n]} of a line chart.
 
     Raises:
-        ValueError: if x does not increase (from above 0 if `logx`), or there are not 1 to 6 lines with a y for each x.
+        ValueError: if x does not increase, if x is not positive with `logx`, or if there are not 1 to 6 lines with a y
+            for each x.
     """
     xs = parse_numbers(x, "x", [1], "a row of numbers")
     if (np.diff(xs) <= 0).any():
@@ -230,7 +231,7 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """Return the width and height in inches of the area for the lines, without their names."""
+    """Return the width and height, in inches, of the area for the lines without their names."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height
@@ -255,7 +256,7 @@ def draw_lines(
     bottom: float | None = None,
 ) -> None:
     """Draw lines with their names at their ends, and a reference `mark` (name, y); the y axis starts at `bottom`."""
-    # The lines also differ in dashes and markers, for readers who cannot distinguish the colours.
+    # The lines differ in dashes and markers too, for readers who cannot distinguish the colours.
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):
@@ -282,11 +283,11 @@ def draw_lines(
 
 
 def _label_line_ends(axes: Axes, x: float, ends: Sequence[tuple[float, str, str]], inch: float) -> None:
-    """Write the names at the right; if a name is far from its line, connect all names to their lines.
+    """Write the names on the right. If a name is far from its line, connect all names to their lines.
 
     Args:
-        x: the x coordinate at which the lines end.
-        ends: (y, name, colour) of each line's end.
+        x: the x coordinate where the lines end.
+        ends: (y, name, colour) for the end of each line.
         inch: inches per unit of y.
     """
     places = separate_positions([y for y, _, _ in ends], 0.18 / inch)
@@ -302,7 +303,7 @@ def _label_line_ends(axes: Axes, x: float, ends: Sequence[tuple[float, str, str]
 
 
 def _write_end_label(axes: Axes, text: str, place: tuple[float, float], colour: str) -> None:
-    """Write a name to the right of `place`, a position in the axes' own units from 0 to 1."""
+    """Write a name to the right of `place`, a position in axes coordinates (0 to 1)."""
     axes.annotate(text, place, (6, 0), "axes fraction", "offset points", va="center", color=colour, weight="bold")
 
 
@@ -341,9 +342,9 @@ def strips(
 
 
 def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
-    """Return a line of text for each line of a chart, with all its numbers.
+    """Return one line of text with all numbers for each line of a chart.
 
-    If there are more than 12 numbers, only the first, the last, the smallest and the largest number are included.
+    For more than 12 numbers, include only the first, the last, the smallest and the largest.
     """
 
     def describe(y: np.ndarray) -> str:

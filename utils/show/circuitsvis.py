@@ -1,8 +1,8 @@
 """Show circuitsvis figures in a notebook without internet access.
 
-circuitsvis itself either loads its library from the internet for every figure or embeds 1.3 MB in every figure. Here,
-one output of the notebook contains the compressed library; each other figure takes a few kilobytes and waits for it.
-`LibraryTracker` decides which output contains the library.
+circuitsvis itself loads its library from the internet for every figure, or embeds 1.3 MB in every figure. Here, only
+one output in the notebook contains the compressed library. All other figures take a few kilobytes and wait for the
+library. `LibraryTracker` decides which output contains it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORDS = {
     "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,autoSkip:!1,display:!0",
     "title:{display:!0": "title:{color:courseInk,display:!0",
 }
-# circuitsvis mixes a colour with white; the course uses one colour scale for all weights.
+# circuitsvis mixes a colour with white. The course uses the same colour scale for all weights.
 MIXED = re.compile(r'return (\w)>=0\?(\w+)\(\w\)\.mix\(\2\("white"\),Math\.min\(Math\.max\(1-\1/(\w),0\),1\)\):')
 OURS = r"return \1>=0?\2(courseShade(\1/\3)):"
 _HELPERS = """var courseInk = context => getComputedStyle(context.chart.canvas).color;
@@ -56,8 +56,9 @@ UNSUPPORTED = (
 )
 
 # A figure draws itself into every box that has the figure's content key and that no other script has claimed. This
-# works for equal figures, for two views of one notebook, and for any position of the script. The page creates the ids,
-# so the notebook stores none. After the drawing, the static picture remains only for screen readers and for print.
+# works for identical figures, for two views of one notebook, and for any position of the script. The page creates the
+# ids, so the notebook stores none. Once the figure is drawn, the static picture remains only for screen readers and
+# print.
 _FIGURE = """<script>(() => {
 const props = PROPS;
 const boxes = [...document.querySelectorAll('[data-attention="KEY"]')].filter(box => !box.dataset.claimed);
@@ -132,7 +133,7 @@ try {
 } finally { window.courseCircuitsVis = ""; }
 })()</script>"""
 
-# circuitsvis sets colours and sizes as inline styles, so our rules need !important.
+# circuitsvis sets colours and sizes in inline styles, so our rules need !important.
 _STYLE = """<style>
 .course-attention {max-width: 600px; position: relative; font-size: 14px; line-height: 1.5}
 .course-attention :is(h2, h3, h4) {color: inherit; line-height: 1.3; font-weight: 600; margin: 0 !important}
@@ -165,7 +166,7 @@ def script_json(value: Any) -> str:
 
 
 def interactive_html(picture: str, title: str, props: dict[str, Any], with_library: bool) -> str:
-    """Return the HTML of a picture, with a script that replaces the picture by circuitsvis if scripts may run."""
+    """Return a picture as HTML with a script. If scripts may run, the script replaces the picture with circuitsvis."""
     library = compressed_library()
     if library is None:
         is_installed = importlib.util.find_spec("circuitsvis") is not None
@@ -198,8 +199,8 @@ def compressed_library() -> str | None:
 
 
 def adapt_library(text: str) -> str | None:
-    """Replace circuitsvis's words and colours by the course's; return None if one of them is not in the library."""
-    text = text.split("//# sourceMappingURL=")[0]  # the page must not request the map
+    """Replace circuitsvis's words and colours with the course's. Return None if one of them is not in the library."""
+    text = text.split("//# sourceMappingURL=")[0]  # the page must not request the source map
     for theirs, ours in WORDS.items():
         if theirs not in text:
             return None
@@ -220,11 +221,11 @@ def _shades() -> str:
 class LibraryTracker:
     """Decide which output of a notebook contains the library.
 
-    The first figure that a kernel shows contains the library, and the tracker remembers its cell. When that cell runs
-    again, its new output replaces the old one, so the new output contains the library again. If the cell then shows no
-    figure, or if it is deleted, the next figure contains the library. A newly loaded page has a new session and may
-    lack the library, so the first figure that it requests contains the library too. Therefore, if a figure lacks the
-    library, running its cell supplies it.
+    The first figure that a kernel shows contains the library, and the tracker remembers its cell. If that cell runs
+    again, its new output replaces the old one and therefore contains the library. If the cell then shows no figure, or
+    if it is deleted, the next figure contains the library. A newly loaded page has a new session and may lack the
+    library, so the first figure in the new session also contains it. Therefore, a figure that lacks the library gets it
+    when its cell runs again.
     """
 
     def __init__(self) -> None:
@@ -234,7 +235,7 @@ class LibraryTracker:
         self.shell: Any = None  # the shell whose cells the tracker watches
 
     def claim_library(self) -> bool:
-        """Return whether the figure that is shown now must contain the library."""
+        """Return whether the figure that is about to be shown must contain the library."""
         shell = _shell()
         if shell is None:  # outside a notebook, every figure is a separate page
             return True
@@ -242,7 +243,7 @@ class LibraryTracker:
         cell, session, _ = _request_info(shell)
         run = shell.execution_count
         if self.cell is not None and (self.session, self.cell, self.execution_count) == (session, cell, run):
-            return False  # an earlier figure of this output contains the library
+            return False  # an earlier figure in this output contains the library
         due = self.cell is None or session != self.session  # on_pre_run_cell resets self.cell if that cell runs again
         if due:
             self.cell, self.session, self.execution_count = cell, session, run
@@ -254,7 +255,7 @@ class LibraryTracker:
             shell.events.register("pre_run_cell", self.on_pre_run_cell)
 
     def on_pre_run_cell(self, info: Any = None) -> None:
-        """Forget the cell with the library if that cell is about to run or is deleted: its output disappears."""
+        """Forget the cell that contains the library if it is deleted or about to run, because its output disappears."""
         cell, _, deleted = _request_info(self.shell, info)
         if self.cell in (cell, *deleted):
             self.cell = None
@@ -268,7 +269,7 @@ def _shell() -> Any:
 
 
 def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
-    """Return the running cell (its id, or else a hash of its source), the session and the deleted cells."""
+    """Return the running cell (its id, otherwise a hash of its source), the session and the deleted cells."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
     source = getattr(info, "raw_cell", None) or (parent.get("content") or {}).get("code") or ""
@@ -284,8 +285,8 @@ class AttentionHeadsPicture(Picture):
 
     Args:
         figure, alt: see `Picture`.
-        title: the title of the interactive figure and of the picture.
-        props: the properties of circuitsvis' AttentionHeads.
+        title: the title of the picture and of the interactive figure.
+        props: the properties for circuitsvis's AttentionHeads.
     """
 
     def __init__(self, figure: Figure, alt: str, title: str, props: dict[str, Any]) -> None:

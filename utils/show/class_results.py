@@ -16,7 +16,7 @@ from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import PAD, SMALL, SMALLEST, WIDEST
 from utils.show.text_format import text_width, token_label
 
-# The states that a grader gives to an exercise, from good to bad; the colours differ in lightness.
+# The states that a grader assigns to an exercise, from good to bad. Their colours differ in lightness.
 STATES = {
     "passed": TINTS[0],
     "not attempted": GREY,
@@ -26,7 +26,7 @@ STATES = {
     "unreadable": INK,
     "absent": PAPER,
 }
-MOST_LINES = 60  # A table of up to this many students has lines between cells and may show names.
+MOST_LINES = 60  # up to this many students, a table has lines between cells and may show names
 TALLEST = 8.6  # inches
 
 
@@ -37,7 +37,7 @@ def standing(
     students: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Picture:
-    """Draw a table of the state of each exercise (row) for each student (column), in the order given.
+    """Draw a table of states: one row for each exercise and one column for each student, in the order given.
 
     Args:
         states: [exercises][students] strings, each a key of `STATES`.
@@ -90,7 +90,7 @@ def standing(
 
 
 def _draw_legend(axes: Axes, names: Sequence[str], left: float, width: float, height: float) -> None:
-    """Draw the colours with their names below the table, in as many lines as they need."""
+    """Draw the colours and their names below the table, in as many lines as necessary."""
     from matplotlib.patches import Rectangle
 
     x, y, box = -left, -0.2, 0.11
@@ -117,7 +117,7 @@ def _fit_label(label: str, room: float) -> str:
 
 @course_theme()
 def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = None) -> Picture:
-    """Draw counts as horizontal bars with their numbers, and with room for long labels.
+    """Draw counts as horizontal bars with their numbers. There is room for long labels.
 
     Args:
         counts: n whole numbers of at least 0.
@@ -125,8 +125,8 @@ def counted(counts: Sequence[int], labels: Sequence[str], title: str | None = No
         title: by default, the label with the largest count.
 
     Raises:
-        ValueError: if `counts` is empty or has a value that is not a whole number of at least 0, or if the number of
-            labels is wrong.
+        ValueError: if `counts` is empty or contains a value that is not a whole number of at least 0, or if the number
+            of labels is wrong.
     """
     numbers = [parse_integer(count, f"counts[{i}]", 0) for i, count in enumerate(counts)]
     if not numbers:

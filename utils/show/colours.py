@@ -1,9 +1,9 @@
-"""Define the colours of figures and HTML; the `page.css` of the live pages must repeat them (a test compares both)."""
+"""Define the colours for figures and HTML. `page.css` of the live pages must repeat them; a test compares both."""
 
 from collections.abc import Sequence
 
-# Each CSS name has a tone for light pages and a tone for dark pages. On `paper`, text has a contrast of at least 4.5:1
-# in both tones, and marks have at least 3:1. The series are Okabe and Ito's colours, adjusted to reach this contrast.
+# Each CSS name has one tone for light pages and one for dark pages. On `paper`, text has a contrast of at least 4.5:1
+# in both tones; marks have at least 3:1. The series are Okabe and Ito's colours, adjusted to reach this contrast.
 PALETTE = {
     "paper": ("#ffffff", "#111417"),
     "ink": ("#1f2328", "#e6e8eb"),
@@ -15,7 +15,8 @@ PALETTE = {
     "green": ("#00795a", "#4fcba2"),
     "purple": ("#8c4a86", "#dba1d5"),
     "brown": ("#7a5c00", "#dcbc52"),
-    # Tints of the series. Neighbours differ in hue and lightness; ink has a contrast of at least 7:1 on each tint.
+    # Tints of the series. Neighbouring tints differ in hue and lightness. Ink has a contrast of at least 7:1 on each
+    # tint.
     "tint-blue": ("#cfe8f7", "#173c56"),
     "tint-vermilion": ("#fbdcc0", "#57331a"),
     "tint-green": ("#c9ebdd", "#174536"),
@@ -36,15 +37,16 @@ GREY, OCHRE = PALETTE["grey"][0], PALETTE["ochre"][0]
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"
 BLOCKED = "#e4e7eb"  # a table cell whose score is blocked (−∞)
 
-# These mid-tone accents have a contrast of at least 3:1 on JupyterLab's light and dark backgrounds;
-# the text beside them has the theme's own colour.
+# These mid-tone accents have a contrast of at least 3:1 on JupyterLab's light and dark backgrounds. The text beside
+# them has the theme's own colour.
 ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
 def text_colour_on(rgba: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher WCAG contrast on the colour; the contrast is at least 4.54.
+    """Return black or white: the one with the higher WCAG contrast on the colour, which is at least 4.54.
 
-    White text does not use `paper`, which becomes dark on a dark page: text in a coloured cell must not change.
+    White text does not use `paper`, because `paper` becomes dark on a dark page, and text in a coloured cell must not
+    change.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

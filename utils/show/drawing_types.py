@@ -1,4 +1,4 @@
-"""Name the types of matplotlib and numpy for annotations; at run time, the names are `Any`, so nothing is imported."""
+"""Name the types of matplotlib and numpy for annotations. At run time, each name is `Any`, so nothing is imported."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Draw how one query gets its context vector, step by step from top to bottom."""
+"""Draw how one query gets its context vector, step by step, from top to bottom."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def steps(
     W_value: ArrayLike | None = None,
     title: str | None = None,
 ) -> Picture:
-    """Draw how one query gets its context vector, with the actual shapes, and with numbers rounded to two decimals.
+    """Draw how one query gets its context vector, with actual shapes and with numbers rounded to two decimals.
 
     Without the three matrices, the steps are inputs → scores → weights → context, as in simplified attention.
-    With the matrices, query, keys and values are computed first, and the scores are divided by √d_k before the softmax.
+    With the matrices, query, keys and values are computed first, and scores are divided by √d_k before the softmax.
 
     Args:
         inputs: [seq, d_in], seq from 1 to 8.
@@ -40,7 +40,7 @@ def steps(
         W_query, W_key: [d_in, d_k]; W_value: [d_in, d_v]. Pass all three or none. For an `nn.Linear`, pass `.weight.T`.
 
     Raises:
-        ValueError: if a shape does not fit, only some of the matrices are given, or `query` is not one of the tokens.
+        ValueError: if a shape does not fit, only some matrices are given, or `query` is not one of the tokens.
     """
     x = parse_numbers(inputs, "inputs", [2], "one vector in each row, [seq, d_in]")
     n, d_in = x.shape
@@ -166,7 +166,7 @@ class _Flow:
         from matplotlib import colormaps
 
         top = bottom = self.y + self.GAP
-        if self.bus is not None:  # the query's line crosses every column, with a dot at each key
+        if self.bus is not None:  # the query's line crosses all columns, with a dot at each key
             (x, y), turn = self.bus, self.y + 0.13
             ends = [self.x(0), self.x(self.n - 1), x]
             self.axes.plot([x, x], [y, turn], color=VERMILION, linewidth=1.4)

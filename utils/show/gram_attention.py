@@ -1,4 +1,4 @@
-"""Draw the parallelepiped of query, key and reference; its squared volume is the determinant of their Gram matrix."""
+"""Draw the parallelepiped of query, key and reference. Its squared volume is the determinant of their Gram matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, vector_text
 
 NAMES, COLOURS = ("query", "key", "reference"), (BLUE, VERMILION, GREEN)
-SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: maximum width and height of the body; width of the lines below the matrix
+SIDE, HIGH, WORDS = 3.0, 2.7, 2.45  # inches: the body's maximum width and height; the width of the text lines
 TURN, TILT = math.radians(-68), math.radians(24)  # the viewing direction
 RIGHT = np.array([-math.sin(TURN), math.cos(TURN), 0.0])
 UP = np.array([-math.sin(TILT) * math.cos(TURN), -math.sin(TILT) * math.sin(TURN), math.cos(TILT)])
@@ -27,8 +27,8 @@ TOWARDS = np.cross(RIGHT, UP)
 def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return query, key and reference as rows [3, 3], with query and reference in the plane z = 0 and the key above it.
 
-    The new coordinates keep lengths and angles, so the Gram matrix stays the same. A height below 1e-9 times the
-    vector's length counts as 0.
+    The change of coordinates keeps lengths and angles, so the Gram matrix stays the same. A height below 1e-9 times the
+    length of the vector counts as 0.
     """
     axes: list[np.ndarray] = []
     rows = {}
@@ -55,11 +55,11 @@ def volume(
     Args:
         query, key, reference: [d] finite numbers each, with the same d.
         title: by default, the volume and the score.
-        limit: keep the frame fixed for a query and a reference of length 1 and a key of at most this length (an
-            explorer needs this); by default, the frame fits the drawing.
+        limit: fix the frame so that it fits a query and a reference of length 1 and a key of at most this length. An
+            explorer needs a fixed frame. By default, the frame fits the drawing.
 
     Raises:
-        ValueError: if the vectors differ in shape, hold nan or inf, or are so long that the volume is infinite.
+        ValueError: if the vectors differ in shape, contain nan or inf, or are so long that the volume is infinite.
     """
     vectors = [
         parse_numbers(given, name, [1], "one vector, [d]") for name, given in zip(NAMES, (query, key, reference))
@@ -81,7 +81,7 @@ def volume(
     low, high = np.minimum(_project(body).min(0), 0), np.maximum(_project(body).max(0), 0)
     tips, pitch = _project(rows), _column_width(table)
     side, inch, wide, tall, right = SIDE, 1.0, 0.0, 0.0, 0.0
-    for _ in range(4):  # the names extend beyond the tips, so the body shrinks until the names fit
+    for _ in range(4):  # names extend beyond the tips, so the body shrinks until they fit
         inch = min(side / max((high - low)[0], 1e-9), HIGH / max((high - low)[1], 1e-9), 1e12)
         wide, tall = np.maximum((high - low) * inch, 0.3)
         edges = [_label_extent(name, tip, inch) for name, tip in zip(NAMES, tips)]
@@ -121,7 +121,7 @@ def _project(points: np.ndarray) -> np.ndarray:
 
 
 def _draw_body(axes: Axes, rows: np.ndarray, solid: bool) -> None:
-    """Draw the base that query and reference span and, if `solid`, the faces of the body; hidden edges are dashed."""
+    """Draw the base spanned by query and reference and, if `solid`, the faces of the body; hidden edges are dashed."""
     query, key, reference = rows
     floor = _project(_corners(np.zeros(3), query, reference))
     axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)
@@ -156,14 +156,14 @@ def _edge(face: np.ndarray, i: int) -> frozenset:
 def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
     """Return where a name starts and ends, in inches from the origin.
 
-    The name is to the right of the tip. If the tip is far left, the name is to the left of the tip.
+    The name is to the right of the tip, or to the left if the tip is far left.
     """
     width, x = text_width(name, TEXT, bold=True), float(tip[0]) * inch
     return (x - 0.06 - width, x - 0.06) if x < -0.4 else (x + 0.06, x + 0.06 + width)
 
 
 def _draw_labels(axes: Axes, tips: np.ndarray, inch: float) -> None:
-    """Write a name beyond each tip; names that would touch are moved apart."""
+    """Write a name beyond each tip. Names that would touch are moved apart."""
     card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     away = np.array([-0.14, 0.14, 0.14]) / inch  # only the query's name is below its tip
     for tip, y, name, colour in zip(tips, separate_positions(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):
@@ -176,7 +176,7 @@ def _column_width(table: np.ndarray) -> float:
 
 
 def _draw_gram_matrix(figure: Figure, x: float, table: np.ndarray, pitch: float, results: dict[str, float]) -> None:
-    """Draw the Gram matrix with the letters of its rows and columns, and the results below it."""
+    """Draw the Gram matrix with letters for its rows and columns, and the results below it."""
     axes = new_axes(figure, x, 3.35, 3 * pitch, 0.9)
     axes.set(xlim=(-0.5, 2.5), ylim=(2.5, -0.5))
     axes.axis("off")

@@ -1,7 +1,7 @@
-"""Build the HTML of text messages: cards with a coloured edge, lines of text, tables of cells.
+"""Build the HTML of text messages: cards with a coloured edge, lines of text, tables.
 
 Cards have no background and use the page's text colour, so they are legible in light and dark themes. This module
-imports only the standard library and the colours, because `from utils import check` needs it and must be fast.
+imports only the standard library and the colours, because `from utils import check` imports it and must be fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MEASURE = "line-height:1.5;max-width:46em"  # longer lines are hard to read
 
 
 def inline_html(text: str) -> str:
-    """Return plain text as HTML: escaped, with text between backticks as code."""
+    """Return plain text as escaped HTML, with text in backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")
 
 
@@ -41,20 +41,20 @@ def card(content: str, state: str = "todo", wide_content: str = "", status: bool
 
 
 def status_mark(state: str) -> str:
-    """Return the symbol for a state. It has the colour of the surrounding text, so it is legible in every theme."""
+    """Return the symbol for a state. It has the colour of the surrounding text, so it is legible in all themes."""
     return f"<span>{MARK[state]}</span>"
 
 
 def code_block(text: str) -> str:
-    """Return code as HTML that scrolls sideways instead of wrapping."""
+    """Return code as HTML that scrolls horizontally instead of wrapping."""
     return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
 
 
 def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
-    """Return numbered lines of code as HTML, each with a mark and a note; a highlighted line has a bar at its side.
+    """Return numbered lines of code as HTML, each with a mark and a note. A highlighted line has a bar on its side.
 
     Args:
-        lines: for each line its mark, number, code, note, and whether it is highlighted.
+        lines: for each line: its mark, number, code and note, and whether it is highlighted.
     """
 
     def row(mark: str, number: int, code: str, note: str, highlighted: bool) -> str:
@@ -69,7 +69,7 @@ def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
 
 
 def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tuple[int, int]] = ()) -> str:
-    """Return rows of text as an inline table with a caption; the cells at `outlined` (row, column) are outlined."""
+    """Return rows of text as an inline table with a caption. The cells in `outlined` (row, column) have an outline."""
 
     def cell(text: str, differs: bool) -> str:
         title = ' title="differs"' if differs else ""
@@ -88,5 +88,5 @@ def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tupl
 
 
 def side_by_side(*tables: str) -> str:
-    """Return tables in one row; on a narrow page, the row wraps, and a table wider than the page scrolls."""
+    """Return tables in one row. On a narrow page, the row wraps, and a table that is too wide scrolls."""
     return f'<div style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'

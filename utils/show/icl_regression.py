@@ -1,4 +1,4 @@
-"""Draw in-context regression: prompts as points, the heads' weight products, and the curve of the best μ."""
+"""Draw in-context regression: prompts as points, the products of the heads' weights, and the curve of the best μ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from utils.show.text_format import number_text
 def prompts(z_q: ArrayLike, z: ArrayLike, y_q: ArrayLike, title: str | None = None) -> Picture:
     """Draw prompts of one-dimensional regression side by side.
 
-    Dots are the examples, the dashed line is the x of the question, and the ring is its answer.
+    Dots are the examples. The dashed line is the question's x, and the ring is its answer.
 
     Args:
         z_q: [n, 1, 2], the questions (x, 0); at most 4 prompts.
@@ -63,14 +63,14 @@ def prompts(z_q: ArrayLike, z: ArrayLike, y_q: ArrayLike, title: str | None = No
 def circuits(
     qk: ArrayLike, ov: ArrayLike | None = None, names: Sequence[str] | None = None, title: str | None = None
 ) -> Picture:
-    """Draw the QK product of each head as a square and, beside it, its OV product as a column.
+    """Draw each head's QK product as a square and, beside it, its OV product as a column.
 
-    Rows of QK are the entries of the question, and columns are the entries of an example. Dashed lines separate x
-    from y.
+    Rows of QK are the entries of the question, and columns are the entries of an example. Dashed lines separate x from
+    y.
 
     Args:
-        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], one row for each head; D is at most 8, and there
-            are at most 24 squares.
+        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], with one row for each head. D is at most 8, and
+            there are at most 24 squares.
         ov: [n, D], a column for each of n squares; only for a single row of squares.
         names: a string for each square, or for each column if `qk` has four dimensions.
 
@@ -124,7 +124,7 @@ def dynamics(
     mu: ArrayLike | Mapping[str, ArrayLike],
     title: str | None = None,
 ) -> Picture:
-    """Draw how w (left) and μ (right) of every head change during training; each head has one colour in both charts.
+    """Draw how each head's w (left) and μ (right) change during training. A head has the same colour in both charts.
 
     Args:
         steps: {name: [readings]}, the increasing training steps of one to three runs, or [readings] for a single run.
@@ -132,7 +132,7 @@ def dynamics(
         mu: the same form as `w`.
 
     Raises:
-        ValueError: if the names, the readings or the heads of the three arguments differ, or there are over three runs.
+        ValueError: if names, readings or heads differ between the three arguments, or there are more than three runs.
     """
     given = [t if isinstance(t, Mapping) else {"": t} for t in (steps, w, mu)]
     names = list(given[0])
@@ -163,13 +163,13 @@ def dynamics(
 
 @course_theme()
 def against(x: ArrayLike, y: ArrayLike, xlabel: str, ylabel: str, title: str | None = None) -> Picture:
-    """Draw a scatter plot of two answers to each question, with the line on which both answers are equal.
+    """Draw a scatter plot of two answers to each question, with the line where both answers are equal.
 
     Args:
         x, y: [n] numbers each, at least two.
 
     Raises:
-        ValueError: if x and y differ in length or have fewer than two numbers.
+        ValueError: if x and y differ in length or contain fewer than two numbers.
     """
     xs, ys = parse_numbers(x, "x", [1], "a row of numbers"), parse_numbers(y, "y", [1], "a row of numbers")
     if len(xs) != len(ys) or len(xs) < 2:
@@ -233,7 +233,7 @@ def valley(
         points: {name: [(w, μ), …]}, one to five names.
 
     Raises:
-        ValueError: if `w` does not increase from above 0, `mu` has another length, or `points` is no such dict.
+        ValueError: if `w` is not positive and increasing, `mu` has a different length, or `points` is not such a dict.
     """
     ws, mus = parse_numbers(w, "w", [1], "a row of numbers"), parse_numbers(mu, "mu", [1], "a row of numbers")
     if len(ws) != len(mus) or (np.diff(ws) <= 0).any() or ws[0] <= 0:

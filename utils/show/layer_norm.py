@@ -21,11 +21,11 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
     """Draw histograms side by side on one scale, each with its mean and standard deviation.
 
     Args:
-        groups: {name: numbers of any shape}, one to three groups; a histogram counts all numbers of its group.
-        limit: fix the scale to -limit … limit, so that in an explorer the bars move but the scale does not.
+        groups: {name: numbers of any shape}, one to three groups. A histogram counts all numbers in its group.
+        limit: fix the scale to -limit … limit. An explorer uses it to keep the scale fixed while the bars move.
 
     Raises:
-        ValueError: if there are not one to three groups, or a group is empty or holds nan or inf.
+        ValueError: if there are not one to three groups, or a group is empty or contains nan or inf.
     """
     if not isinstance(groups, Mapping) or not 1 <= len(groups) <= 3:
         raise ValueError(
@@ -60,8 +60,8 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
     return finish_picture(figure, title, "How the numbers are distributed", "\n".join(words))
 
 
-# Each tuple has the parts on the branch, the parts on the stream itself (for a layout without a branch), and the
-# parts after the sum.
+# Each tuple lists the parts on the branch, the parts on the stream (in a layout without a branch), and the parts after
+# the sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),
@@ -87,7 +87,7 @@ def norm_places(names: Sequence[str] | None = None, title: str | None = None) ->
         names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; by default, all.
 
     Raises:
-        ValueError: if `names` is empty or has another name.
+        ValueError: if `names` is empty or contains an unknown name.
     """
     names = list(PLACES if names is None else names)
     if not names or not set(names) <= set(PLACES):

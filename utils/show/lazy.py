@@ -12,8 +12,8 @@ def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable, 
 
     Args:
         package: the package's `__name__`.
-        homes: {module: the names that the package takes from it}. No name may equal a module name of the package,
-            because the loaded module would hide it.
+        homes: {module: the names that the package takes from it}. A name must not be the name of a module in the
+            package, because the loaded module would hide it.
     """
     home = {name: module for module, names in homes.items() for name in names}
 

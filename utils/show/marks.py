@@ -18,13 +18,13 @@ Point = Sequence[float] | np.ndarray
 
 
 def draw_arrow(axes: Axes, start: Point, end: Point, colour: str, width: float, head: float = 7.0, **more: Any) -> None:
-    """Draw an arrow between two points of the axes; the line's `width` and the `head` are in typographic points."""
+    """Draw an arrow between two points of the axes. `width` (of the line) and `head` are in typographic points."""
     style = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "color": colour}
     axes.annotate("", (end[0], end[1]), (start[0], start[1]), arrowprops={**style, "linewidth": width}, **more)
 
 
 def draw_vector(axes: Axes, start: Point, end: Point, colour: str, width: float, head: float, **more: Any) -> None:
-    """Draw an arrow of any length: a short arrow has a smaller head, and a very short arrow becomes a dot."""
+    """Draw an arrow of any length. A short arrow has a smaller head, and a very short arrow becomes a dot."""
     x, y = axes.transData.transform(end) - axes.transData.transform(start)
     length = math.hypot(x, y)
     if length < 2:
@@ -40,7 +40,7 @@ def draw_origin_lines(axes: Axes) -> None:
 
 
 def mute_axes(axes: Axes) -> None:
-    """Reduce the axes of a plane to a few ticks and faint edges."""
+    """Reduce the axes of a plane to a few ticks and pale edges."""
     axes.locator_params(nbins=5)
     axes.tick_params(colors=MUTED, length=2)
     axes.spines[:].set_color(FAINT)
@@ -49,7 +49,7 @@ def mute_axes(axes: Axes) -> None:
 def draw_rounded_box(
     axes: Axes, x: float, y: float, width: float, height: float, fill: Any, edge: str, radius: float, **more: Any
 ) -> None:
-    """Draw a box with round corners; a narrow box has smaller corners."""
+    """Draw a box with round corners. A narrow box has smaller corners."""
     from matplotlib.patches import FancyBboxPatch
 
     style = f"round,pad=0,rounding_size={min(radius, width / 4)}"
@@ -88,7 +88,7 @@ def draw_colour_bar(
     ticks: Sequence[float],
     labels: Sequence[str] | None = None,
 ) -> None:
-    """Draw a thin colour bar for an image; position and size are in inches on the scratch page."""
+    """Draw a thin colour bar for an image. Position and size are in inches on the scratch page."""
     low, high = image.get_clim()
     bar = new_axes(image.axes.figure.figure, x, y, width, height)
     shades = np.linspace(low, high, 64)[:, None]

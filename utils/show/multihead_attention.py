@@ -1,4 +1,4 @@
-"""Draw how entries are split among heads, one matrix per head or for all heads, and GPT-2's `c_attn`."""
+"""Draw how entries are split into heads, matrices for one head or for all heads, and GPT-2's `c_attn`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from utils.show.picture import Picture, course_theme, finish_picture, new_axes, 
 from utils.show.sizes import SMALL, TEXT, WIDEST
 from utils.show.text_format import fit_font_size, token_label
 
-CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the space for an operator between two tables
+CELL, GAP = 0.19, 0.3  # inches: the side of a cell, and the space for the operator between two tables
 
 
 @course_theme()
@@ -29,15 +29,15 @@ def cuts(
     num_heads: int = 2,
     title: str | None = None,
 ) -> Picture:
-    """Draw a table of positions and entries for each way to split them into heads; each cell names its head.
+    """Draw a table of positions and entries for each way to split them into heads. Each cell names its head.
 
     Args:
-        ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns
-            [1, num_heads, seq, d_head].
+        ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns [1,
+            num_heads, seq, d_head].
         seq, d_out, num_heads: at most 8 positions, 8 entries and 6 heads.
 
     Raises:
-        ValueError: if a size does not fit, or a function returns a wrong shape or loses or repeats an entry.
+        ValueError: if a size does not fit, or a function returns the wrong shape, or loses or repeats an entry.
     """
     if not isinstance(ways, Mapping) or not 1 <= len(ways) <= 3:
         raise ValueError("ways must be a dict of one to three functions, as in {'split_heads': split_heads}.")
@@ -89,7 +89,7 @@ def _entries_per_head(name: str, heads: Any, num_heads: int, total: int) -> list
 
 @course_theme()
 def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2, title: str | None = None) -> Picture:
-    """Draw how the queries of several heads are computed: with one product per head or for all heads.
+    """Draw two ways to compute the queries of several heads: one product for each head, or one for all heads.
 
     Each head has its own tint.
 
@@ -123,7 +123,7 @@ def one_matrix(seq: int = 6, d_in: int = 3, d_head: int = 2, num_heads: int = 2,
 def _draw_product(
     figure: Figure, x: float, y: float, size: tuple[int, int], owners: list[int], suffix: str, title: str
 ) -> None:
-    """Draw x @ W = Q as tables of cells; W and Q have one column for each of `owners`."""
+    """Draw x @ W = Q as tables of cells. W and Q have one column for each item in `owners`."""
     from matplotlib.colors import to_rgba_array
 
     seq, d_in = size
@@ -150,7 +150,7 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
     Args:
         n_heads: at most 25.
         d_model: divisible by n_heads.
-        head: the head that is outlined.
+        head: the head to outline.
 
     Raises:
         ValueError: if `n_heads` or `head` is out of range.

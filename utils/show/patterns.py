@@ -1,4 +1,4 @@
-"""Draw attention patterns of several heads: as small tables, and with circuitsvis if its script can run."""
+"""Draw the attention patterns of several heads: as small tables, and with circuitsvis if its script can run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
             axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
-        lowest = k + across >= heads  # no table is below this one
+        lowest = k + across >= heads  # no table is below
         axes.set_xticks(range(0, n, step) if lowest else [], texts[::step] if lowest else [], size=size, rotation=90)
         if column == 0:
             axes.set_ylabel("query (asks)" if side > 0.9 else "query", size=SMALL, labelpad=2)
@@ -61,7 +61,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
     """Describe the largest weight of each query, for each head.
 
-    If there are more than 8 tokens, describe only the key with the largest average weight, and the largest weight.
+    For more than 8 tokens, describe only the key with the largest average weight, and the largest weight.
     """
     lines = []
     for k, table in enumerate(values):
@@ -80,7 +80,7 @@ def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndar
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
-    """Return the position of the largest weight, ignoring the first query, whose weight is 1 under a causal mask."""
+    """Return the position of the largest weight. Ignore the first query, whose weight is 1 under a causal mask."""
     later = values[..., 1:, :] if values.shape[-2] > 1 else values
     at = [int(i) for i in np.unravel_index(later.argmax(), later.shape)]
     at[-2] += values.shape[-2] - later.shape[-2]
@@ -92,7 +92,7 @@ def attention(
 ) -> AttentionHeadsPicture:
     """Draw every head's attention pattern.
 
-    A notebook shows circuitsvis, where the reader can choose heads and weights. If circuitsvis cannot run, the
+    A notebook shows circuitsvis, in which the reader can choose heads and weights. If circuitsvis cannot run, the
     notebook shows small tables.
 
     Args:
@@ -102,8 +102,8 @@ def attention(
         heads: a different name for each head; by default head 0, head 1, …
 
     Raises:
-        ValueError: if `patterns` has a wrong shape, nan, or a number outside 0…1, or if the number of tokens or the
-            names of heads are wrong.
+        ValueError: if `patterns` has the wrong shape or contains nan or a number outside 0…1, or if the number of
+            tokens or the names of heads are wrong.
     """
     expected = "[heads, seq, seq], or [seq, seq] for one head"
     values = parse_numbers(patterns, "patterns", [2, 3], expected)
@@ -132,6 +132,6 @@ def attention(
         "attentionHeadNames": called,
         "minValue": 0,
         "maxValue": 1,
-        "maskUpperTri": False,  # draws weights of 0 in their colour, as the picture does
+        "maskUpperTri": False,  # also colours the weights that are 0, as the picture does
     }
     return AttentionHeadsPicture(picture.figure, picture.alt, title, props)

@@ -15,7 +15,7 @@ from utils.show.sizes import BENCH, CSS_DPI, HEADLINE, NARROWEST, PAD, PNG_DPI, 
 from utils.show.text_format import escape_undrawable, wrap_text
 
 THEME: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # it ships with matplotlib, so every machine draws the same letters
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
     "font.size": TEXT,
     "text.color": INK,
     "text.parse_math": False,  # a token may contain a $
@@ -33,7 +33,7 @@ THEME: dict[Any, Any] = {
     "figure.facecolor": PAPER,
     "axes.facecolor": "none",
     "image.interpolation": "none",  # cells keep sharp edges
-    "svg.hashsalt": "attention",  # makes the SVG reproducible
+    "svg.hashsalt": "attention",  # for reproducible SVG
 }
 
 
@@ -49,10 +49,10 @@ def course_theme() -> Iterator[None]:
 
 
 class Picture:
-    """A matplotlib figure with an equivalent text.
+    """A matplotlib figure and a text with the same content.
 
     Args:
-        figure: a `matplotlib.figure.Figure`; pyplot does not know it, so a notebook shows it only once.
+        figure: a `matplotlib.figure.Figure` that is unknown to pyplot, so that a notebook shows it only once.
         alt: a description of the figure, with its numbers.
     """
 
@@ -83,7 +83,7 @@ class Picture:
         """Write the figure with a white background to `path` (.png, .svg or .pdf) and return the path.
 
         Raises:
-            ValueError: the suffix of `path` is another one.
+            ValueError: `path` has a different suffix.
         """
         path = Path(path)
         stamps = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -106,9 +106,9 @@ def balance_lines(title: str, width: float) -> list[str]:
 
 
 def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
-    """Move positions until they are at least `gap` apart; keep their order, and move them as little as possible."""
+    """Move positions until they are at least `gap` apart. Keep their order, and move them as little as possible."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])
-    blocks: list[tuple[float, int]] = []  # the centre and the length of each run of touching positions
+    blocks: list[tuple[float, int]] = []  # the centre and the length of each group of touching positions
     for i in order:
         blocks.append((positions[i], 1))
         while len(blocks) > 1:
@@ -124,7 +124,7 @@ def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
 
 
 def new_figure() -> Figure:
-    """Return an empty figure with a scratch page of `BENCH` × `BENCH` inches; pyplot does not know it."""
+    """Return an empty figure with a scratch page of `BENCH` × `BENCH` inches. pyplot does not register it."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -134,18 +134,18 @@ def new_figure() -> Figure:
 
 
 def new_axes(figure: Figure, x: float, y: float, width: float, height: float) -> Axes:
-    """Add axes at a position on the scratch page, in inches."""
+    """Add axes at a position in inches on the scratch page."""
     return figure.add_axes((x / BENCH, y / BENCH, width / BENCH, height / BENCH))
 
 
 def new_chart(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a new figure, and axes at a position on its scratch page, in inches."""
+    """Return a new figure, and axes at a position in inches on its scratch page."""
     figure = new_figure()
     return figure, new_axes(figure, x, y, width, height)
 
 
 def new_canvas(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a new figure, and axes without a frame whose units are inches, with y from top to bottom."""
+    """Return a new figure, and axes without a frame. Their units are inches, and y increases downwards."""
     figure, axes = new_chart(x, y, width, height)
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
@@ -153,15 +153,15 @@ def new_canvas(x: float, y: float, width: float, height: float) -> tuple[Figure,
 
 
 def axes_bounds_inches(axes: Axes) -> list[float]:
-    """Return the x, y, width and height of axes on the scratch page, in inches."""
+    """Return x, y, width and height of axes on the scratch page, in inches."""
     return [BENCH * side for side in axes.get_position().bounds]
 
 
 def finish_picture(figure: Figure, title: str | None, default: str, alt: str) -> Picture:
-    """Crop the page to its content, with the title above, and return the picture; its text starts with the title.
+    """Crop the page to its content, add the title above, and return the picture. Its alt text starts with the title.
 
     Args:
-        title: the title argument of the figure; None draws `default`, "" draws no title.
+        title: the title argument of the figure. None draws `default`; "" draws no title.
     """
     title = parse_title(title, default)
     box = figure.get_tightbbox()

@@ -18,12 +18,12 @@ from utils.show.text_format import number_text, text_width, token_label, vector_
 
 
 def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Axes, float]:
-    """Add axes with equal aspect that contain `points` [n, 2] and the origin; return them and the inches per unit."""
+    """Add axes with equal aspect that contain `points` [n, 2] and the origin. Return them and the inches per unit."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
     span = high - low
     longest = float(span.max()) or 1.0
-    wanted = np.maximum(span, 0.4 * longest)  # both sides have some length, even if all points are on one line
+    wanted = np.maximum(span, 0.4 * longest)  # no side is very short, even if all points are on one line
     low, high = (low + high - wanted) / 2 - 0.06 * longest, (low + high + wanted) / 2 + 0.06 * longest
     inch = side / float((high - low).max())
     width, height = (high - low) * inch
@@ -35,7 +35,7 @@ def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None 
 
 
 def _label_tips(axes: Axes, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
-    """Write a name beside each tip; names that would touch are moved apart and connected by a thin line."""
+    """Write a name beside each tip. A name that would touch another is moved, with a thin line to its tip."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
         for (name, tip, colour), y in zip(here, separate_positions([tip[1] for _, tip, _ in here], 0.19 / inch)):
@@ -80,12 +80,13 @@ def vectors(
     Args:
         vectors: {name: [x, y]}, with one to six names.
         title: by default, the dot product, if `angle` is given.
-        angle: two names; draw the angle between them, and write their dot product below.
-        projection: two names (a, b); draw the shadow of a on the line of b, with a dashed line from the tip of a.
-        limit: fix both axes to -limit … limit, so that in an explorer the arrows move but the axes do not.
+        angle: two names. Draw the angle between their vectors, and write the dot product below.
+        projection: two names (a, b). Draw the projection of a onto the line of b, with a dashed line from the tip of a.
+        limit: fix both axes to -limit … limit. An explorer uses it to keep the axes fixed while the arrows move.
 
     Raises:
-        ValueError: if a vector has not two numbers, a pair names another vector, or b has length 0 in `projection`.
+        ValueError: if a vector does not have two numbers, a pair contains an unknown name, or b has length 0 in
+            `projection`.
     """
     if not isinstance(vectors, Mapping) or not 1 <= len(vectors) <= len(SERIES):
         raise ValueError(
@@ -138,7 +139,7 @@ def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
 
 
 def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
-    """Draw the arc between two vectors; return `|a| × |b| × cos θ = ` with its numbers ('' if a length is 0)."""
+    """Draw the arc between two vectors. Return `|a| × |b| × cos θ = ` with its numbers ('' if a length is 0)."""
     from matplotlib.patches import Arc
 
     lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))
@@ -154,7 +155,7 @@ def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
     middle = math.radians(start + ((end - start) % 360) / 2)
     text = f"{degrees:.0f}°"
     far = max(radius + 0.2 / inch, 0.2 / inch / math.sin(math.radians(max(degrees, 1)) / 2))
-    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number; the text below the axes shows it
+    if far < 0.85 * max(lengths):  # a narrow angle has no room for its number, but the text below the axes shows it
         place = far * math.cos(middle), far * math.sin(middle)
         axes.text(*place, text, ha="center", va="center", size=SMALL, color=MUTED)
     return f"{number_text(lengths[0])} × {number_text(lengths[1])} × cos {text} = "
@@ -162,16 +163,16 @@ def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
 
 @course_theme()
 def mixing(weights: ArrayLike, vectors: ArrayLike, labels: Sequence[str], title: str | None = None) -> Picture:
-    """Draw a weighted sum of vectors tip to tail; the bold arrow is the result.
+    """Draw a weighted sum of vectors tip to tail. The bold arrow is the result.
 
     Args:
         weights: [n] finite numbers.
-        vectors: [n, d], d ≥ 2; the figure shows the first two coordinates, and the axes say so if d > 2.
+        vectors: [n, d], d ≥ 2. The figure shows the first two coordinates, and the axes say so if d > 2.
         labels: n strings, at most 12.
         title: by default, the numbers of the result.
 
     Raises:
-        ValueError: if the numbers of weights, vectors and labels differ, or there are more than 12 vectors.
+        ValueError: if there are more than 12 vectors, or not as many weights and labels as vectors.
     """
     w = parse_numbers(weights, "weights", [1], "one weight for each vector, [n]")
     v = parse_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")

@@ -18,7 +18,7 @@ from utils.show.text_format import number_text, vector_text
 
 @course_theme()
 def heat(values: ArrayLike, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
-    """Draw signed numbers as colours, red above 0 and blue below; for tables that are too large for printed numbers.
+    """Draw signed numbers as colours: red above 0, blue below. Use it for tables that are too large to print numbers.
 
     Args:
         values: [n, m] finite numbers, at most 512 × 512.
@@ -47,7 +47,7 @@ def heat(values: ArrayLike, title: str | None = None, rows: str = "position", co
 
 @course_theme()
 def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title: str | None = None) -> Picture:
-    """Draw one pair of entries as an arrow that rotates by `speed` radians per position, for several positions.
+    """Draw one pair of entries at several positions, as arrows that rotate by `speed` radians per position.
 
     Args:
         pair: [a, b], not both 0.
@@ -55,7 +55,7 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         speed: radians per position.
 
     Raises:
-        ValueError: if `pair` is not two numbers, or 0, or there are more than eight positions.
+        ValueError: if `pair` is not two numbers, both numbers are 0, or there are more than eight positions.
     """
     start = parse_numbers(pair, "pair", [1], "two numbers [a, b]")
     if start.shape != (2,) or not start.any():

@@ -15,7 +15,7 @@ from utils.show.sizes import BENCH
 
 
 def entropy(weights: Float[Tensor, "... n"]) -> Float[Tensor, "..."]:
-    """Return the entropy in nats of weights: 0 for one-hot, log n for uniform weights."""
+    """Return the entropy of weights in nats: 0 for one-hot weights, log n for uniform weights."""
     return torch.special.entr(weights).sum(-1)
 
 
@@ -30,15 +30,15 @@ def saturation_study(
 ) -> dict[str, Shaped[Tensor, "d_ks"]]:
     """Measure the softmax of dot products of random queries and keys, with and without the division by √d_k.
 
-    For each d_k, sample `draws` queries [d_k], each with its own `seq` keys [d_k]; all entries are standard normal.
-    The scaled and the unscaled numbers use the same samples. The samples for one d_k do not depend on the other
-    values of d_k.
+    For each d_k, sample `draws` queries [d_k], each with `seq` keys [d_k] of its own. All entries are standard normal.
+    The scaled and the unscaled numbers use the same samples. The samples for one d_k do not depend on the other values
+    in `d_ks`.
 
     Returns:
-        A dict of float64 tensors [len(d_ks)]. Each name has the suffix "_unscaled" or "_scaled": `spread` is the
-        standard deviation of all scores, `largest` the mean of the largest weight of a row, `entropy` the mean entropy
-        of a row in nats, `gradient` the mean Frobenius norm of the softmax's Jacobian at a row. The dict also has
-        `d_k`, int64.
+        A dict of float64 tensors [len(d_ks)]. Each name has the suffix "_unscaled" or "_scaled". `spread` is the
+        standard deviation of all scores, `largest` is the mean of the largest weight in a row, `entropy` is the mean
+        entropy of a row in nats, and `gradient` is the mean Frobenius norm of the softmax's Jacobian at a row. The dict
+        also contains `d_k`, int64.
 
     Raises:
         ValueError: if `d_ks` is empty or a size is not a whole number of at least 1.
@@ -71,10 +71,10 @@ def saturation(
     seed: int = 0,
     title: str | None = None,
 ) -> Picture:
-    """Draw the results of `saturation_study` against d_k: largest weight, entropy and gradient of the softmax.
+    """Draw the results of `saturation_study` against d_k: the softmax's largest weight, entropy and gradient.
 
     Args:
-        scaled: which lines to draw: for unscaled scores (False), for scores divided by √d_k (True), or both.
+        scaled: the lines to draw: for unscaled scores (False), for scores divided by √d_k (True), or for both.
 
     Raises:
         ValueError: if `scaled` is empty, `d_ks` does not increase, or a size is not a whole number of at least 1.

@@ -15,7 +15,7 @@ from utils.show.text_format import fit_font_size, token_label
 
 MOST_WORDS = 8
 WIDE = 5.7  # inches, like all positions below
-HIGH, UP, DOWN = 0.26, 0.48, 1.2  # the height of a state's box, and the y of the encoder's and the decoder's boxes
+HIGH, UP, DOWN = 0.26, 0.48, 1.2  # height of a state's box; y of the encoder's boxes; y of the decoder's boxes
 APART = 2.0  # the distance between the two translators
 
 
@@ -29,10 +29,11 @@ def looking_back(
         read: the words that the encoder reads, 2 to 8.
         written: the words that the decoder writes, 2 to 8.
         asks: the written word that looks back.
-        finds: the word whose state `asks` needs most; the line from this state is wider.
+        finds: the word whose state `asks` needs most. The line from this state is wider.
 
     Raises:
-        ValueError: if there are not 2 to 8 words, or `asks` or `finds` does not occur once among its words.
+        ValueError: if there are not 2 to 8 words, `asks` does not occur once in `written`, or `finds` not once in
+            `read`.
     """
     words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
@@ -71,7 +72,7 @@ def _parse_words(given: Any, name: str) -> list[str]:
 def _draw_translator(
     axes: Axes, y: float, title: str, source: Sequence[str], target: Sequence[str], marked: int, colour: str
 ) -> list[list[float]]:
-    """Draw an encoder above a decoder, with one state marked; return the x positions of the boxes in both rows."""
+    """Draw an encoder above a decoder, with one state marked. Return the x positions of the boxes in both rows."""
     axes.text(0, y + 0.1, title, weight="bold", va="center", size=TEXT)
     left, rows = 0.85, []
     for name, words, row, label, edge in (
@@ -104,7 +105,7 @@ STEPS = (
 
 @course_theme()
 def variants(title: str | None = None) -> Picture:
-    """Draw the four variants of attention: for each, a table of which token attends to which, and its new idea."""
+    """Draw the four variants of attention: for each, a table of which token attends to which, and what is new."""
     figure, axes = new_canvas(0.5, 0.5, WIDE, 1.95)
     pitch, top, side = WIDE / len(STEPS), 0.72, 0.6
     for k, (name, lesson, new) in enumerate(STEPS):
@@ -133,7 +134,7 @@ def variants(title: str | None = None) -> Picture:
 def _draw_attention_table(
     axes: Axes, x: float, y: float, side: float, fill: str, edge: str, causal: bool, n: int = 4
 ) -> None:
-    """Draw a table of queries and keys; the visible keys are filled."""
+    """Draw a table of queries and keys. Visible keys are filled."""
     from matplotlib.patches import Rectangle
 
     cell = side / n

@@ -25,7 +25,7 @@ from utils.show.colours import PALETTE
 from utils.show.drawing_types import ArrayLike, Figure
 from utils.show.sizes import CSS_DPI
 
-UNIT = 10  # units per CSS pixel: enough for whole-number coordinates
+UNIT = 10  # units per CSS pixel, so that coordinates can be whole numbers
 DPI = UNIT * CSS_DPI
 EM = 500  # units per font size in the outline of a glyph
 # JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides;
@@ -43,7 +43,7 @@ _PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash, because no SVG text 
 
 
 def render_svg(figure: Figure, alt: str) -> str:
-    """Return a matplotlib figure as an `<svg>` for a page, with `alt` as its text for screen readers.
+    """Return a matplotlib figure as an `<svg>` for a page. Screen readers read `alt`.
 
     In an untrusted notebook, the drawing is removed and only the text is shown.
     """
@@ -73,7 +73,7 @@ def render_svg(figure: Figure, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """Return a palette colour as a CSS variable with its light tone as fallback, or any other colour as hexadecimal."""
+    """Return a palette colour as a CSS variable, with its light tone as the fallback; other colours as hexadecimal."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
@@ -86,7 +86,7 @@ def format_decimal(x: float, digits: int = 2) -> str:
 
 
 def join_numbers(numbers: Iterable[int]) -> str:
-    """Join whole numbers with spaces; before a minus sign, no space is needed."""
+    """Join whole numbers with spaces. A minus sign needs no space before it."""
     return " ".join(map(str, numbers)).replace(" -", "-")
 
 
@@ -95,7 +95,7 @@ _LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 
 
 def path_data(points: np.ndarray, codes: np.ndarray) -> str:
-    """Return the data of an SVG path: absolute coordinates at each start, relative coordinates after it."""
+    """Return the data of an SVG path, with absolute coordinates at each start and relative coordinates after it."""
     places, kinds = np.rint(points).astype(int).tolist(), codes.tolist()
     parts, last, at, i = [], "", (0, 0), 0
     while i < len(kinds):
@@ -149,9 +149,9 @@ class SvgRenderer(RendererBase):
         self.width, self.height = width, height
         self.flip = Affine2D().scale(1, -1).translate(0, height)
         self.parts: list[str] = []
-        self.shapes: dict[str, str] = {}  # {path data: id} of paths that may be drawn more than once
-        self.clips: dict[str, str] = {}  # {path data: id} of clip paths
-        self.lines: tuple[str, str] | None = None  # the pending lines: SVG attributes and path data
+        self.shapes: dict[str, str] = {}  # {path data: id} for paths that may be drawn more than once
+        self.clips: dict[str, str] = {}  # {path data: id} for clip paths
+        self.lines: tuple[str, str] | None = None  # lines not written yet: SVG attributes and path data
 
     # ---------------------------------------------------------------- methods that matplotlib calls
 
@@ -214,7 +214,7 @@ class SvgRenderer(RendererBase):
         return look
 
     def _clip(self, gc: GraphicsContextBase, low: np.ndarray, high: np.ndarray) -> str:
-        """Return the attribute that clips a path to its axes; '' if the path does not extend beyond them."""
+        """Return the attribute that clips a path to its axes; '' if the path is inside them."""
         box = gc.get_clip_rectangle()
         if box is None:
             return ""
@@ -264,7 +264,7 @@ class SvgRenderer(RendererBase):
         name = self._shape(path_data(points, codes))
         places = (trans + self.flip).transform(path.vertices)
         box = gc.get_clip_rectangle()
-        if box is not None:  # like Agg, draw the whole marker if its centre is in the axes, and nothing otherwise
+        if box is not None:  # like Agg, draw the whole marker if its centre is inside the axes, otherwise nothing
             (left, bottom), (right, top) = self.flip.transform(box.get_points())
             inside = (places[:, 0] >= left - 1) & (places[:, 0] <= right + 1)
             places = places[inside & (places[:, 1] >= top - 1) & (places[:, 1] <= bottom + 1)]
@@ -315,7 +315,7 @@ class SvgRenderer(RendererBase):
 
 
 def render_cells(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
-    """Return cells in palette colours as SVG; neighbours of the same colour in a row form one rectangle."""
+    """Return cells in palette colours as SVG. Neighbours in a row with the same colour form one rectangle."""
     paths: dict[str, str] = {}
     for i, row in enumerate(cells):
         start = 0
@@ -330,7 +330,7 @@ def render_cells(cells: list[list[str]], left: float, top: float, wide: float, h
 
 
 def png_base64(image: np.ndarray) -> str:
-    """Return cells as a PNG with one pixel per cell, in base64."""
+    """Return cells as a PNG with one pixel per cell, encoded in base64."""
     from PIL import Image
 
     opaque = image[..., :3] if (image[..., 3] == 255).all() else image

@@ -20,7 +20,7 @@ from utils.show.text_format import list_values, number_text, text_width, token_l
 def _draw_table(
     values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], cmap: Any, limits: tuple[float, float]
 ) -> tuple[Figure, Axes, float]:
-    """Draw coloured cells with tokens on both sides; return figure, axes and the side of a cell in inches."""
+    """Draw coloured cells with tokens on both sides. Return the figure, the axes and the side of a cell in inches."""
     n, m = values.shape
     row_size, column_size = (SMALL if k <= 16 else SMALLEST for k in (n, m))
     row_texts = [token_label(row) for row in rows] if rows is not None else []
@@ -32,7 +32,7 @@ def _draw_table(
     axes.imshow(values, cmap=cmap, vmin=limits[0], vmax=limits[1], aspect="auto")
     axes.xaxis.set_label_position("top")
     axes.tick_params(length=0, pad=3, labelbottom=False, labeltop=True)
-    # If the names of all positions do not fit, only every second (third …) position has a name.
+    # If not all names fit, only every second (third …) position gets a name.
     row_step, column_step = (max(1, math.ceil(size * 1.1 / 72 / cell)) for size in (row_size, column_size))
     axes.set_xticks(range(0, m, column_step), column_texts[::column_step], size=column_size)
     axes.set_yticks(range(0, n, row_step) if rows is not None else [], row_texts[::row_step], size=row_size)
@@ -52,14 +52,14 @@ def _draw_table(
 def draw_signed_table(
     values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str], limit: float
 ) -> tuple[Figure, Axes, float]:
-    """Draw cells that are red above 0 and blue below; return figure, axes and the side of a cell in inches."""
+    """Draw cells that are red above 0 and blue below. Return the figure, the axes and the side of a cell in inches."""
     return _draw_table(values, rows, columns, DIVERGING, (-limit, limit))
 
 
 def _draw_numbers_or_scale(
     axes: Axes, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
-    """Write the numbers into the cells of a small table; for a larger table, or if `scale`, draw a colour scale."""
+    """Write the numbers into the cells of a small table. For a larger table, or if `scale`, draw a colour scale."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
@@ -93,9 +93,9 @@ def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarra
 
 
 def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
-    """Describe a small table by all its numbers, a larger table by the largest number of each row.
+    """Describe a small table by all its numbers, and a larger table by the largest number in each row.
 
-    Describe a very large table by its largest number.
+    A very large table is described by its largest number.
     """
     n, m = values.shape
     heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
@@ -169,7 +169,7 @@ def mask(
         for (i, j), yes in np.ndenumerate(values):
             mark, colour = ("✓", INK) if yes else ("×", MUTED)
             axes.text(j, i, mark, ha="center", va="center", size=min(TEXT + 2, cell * 45), color=colour)
-    else:  # thousands of letters would be slow to draw and too small to read
+    else:  # thousands of marks would be slow to draw and too small to read
         axes.plot(*np.argwhere(values)[:, ::-1].T, "o", color=INK, markersize=cell * 18, markeredgewidth=0)
     note = "✓ may attend   × may not" if max(n, m) <= 16 else "● may attend   empty: may not"
     axes.text(0, -0.12 / (cell * n), note, transform=axes.transAxes, size=SMALL, color=MUTED, va="top")
@@ -187,19 +187,21 @@ def mask(
 def weights(
     weights: ArrayLike, tokens: Sequence[str], title: str | None = None, keys: Sequence[str] | None = None
 ) -> Picture:
-    """Draw attention weights in colours from 0 to 1. Tables of up to 8 × 8 also show the numbers.
+    """Draw attention weights as colours from 0 to 1. Tables up to 8 × 8 also show the numbers.
 
     If no weight is above 0.5, the colours run from the smallest weight to the largest, and a scale shows the range.
 
     Args:
         weights: [queries, keys], or [keys] for a single query; between 0 and 1.
         tokens: a string for each query, and also for each key unless `keys` is given. For a single query, `tokens`
-            names the keys; alternatively, pass the query's name as `tokens` and the keys' names as `keys`.
+            contains the names of the keys. Alternatively, `tokens` contains the query's name, and `keys` the keys'
+            names.
         title: by default, the largest weight.
         keys: a string for each key.
 
     Raises:
-        ValueError: if `weights` has a wrong shape, nan, or a number outside 0…1, or the number of tokens is wrong.
+        ValueError: if `weights` has the wrong shape or contains nan or a number outside 0…1, or the number of tokens is
+            wrong.
     """
     expected = "a table [queries, keys] or one row [keys]"
     values = parse_numbers(weights, "weights", [1, 2], expected)
@@ -234,7 +236,7 @@ def scores(
         title: by default, the highest score.
 
     Raises:
-        ValueError: if `scores` has a wrong shape, nan or +inf, or the number of tokens is wrong.
+        ValueError: if `scores` has the wrong shape or contains nan or +inf, or the number of tokens is wrong.
     """
     values = parse_numbers(scores, "scores", [1, 2], "a table [queries, keys] or one row [keys]", allow_neg_inf=True)
     values, rows, columns = _parse_labels(values, tokens, keys)

@@ -12,19 +12,19 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories of characters that are invisible or reverse the text
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories with characters that are invisible or reverse the text
 
 
 @functools.cache
 def course_font() -> FT2Font:
-    """Return the font of all figures, DejaVu Sans."""
+    """Return the font for all figures, DejaVu Sans."""
     from matplotlib.font_manager import findfont, get_font
 
     return get_font(findfont("DejaVu Sans"))
 
 
 def escape_undrawable(text: str) -> str:
-    """Return `text` with escapes for characters that are hidden or missing in the font."""
+    """Return `text` with escapes for characters that are hidden or missing from the font."""
 
     def fine(char: str) -> bool:
         return unicodedata.category(char) not in HIDDEN and bool(course_font().get_char_index(ord(char)))
@@ -48,12 +48,12 @@ def token_label(token: str, max_length: int = 12) -> str:
 
 
 def truncate_text(text: str, max_length: int) -> str:
-    """Return the text, cut to `max_length` characters with an ellipsis at the end if it is longer."""
+    """Return the text. A text longer than `max_length` characters is cut and ends with an ellipsis."""
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
 def number_text(x: float) -> str:
-    """Return a number in about five characters: two decimals, fewer for large numbers, none for an exact 0."""
+    """Return a number in about five characters: with two decimals, fewer for large numbers, none for an exact 0."""
     if np.isneginf(x):
         return "−∞"
     if x == 0:
@@ -74,7 +74,7 @@ def list_values(names: Sequence[str], values: Iterable[float]) -> str:
 
 
 def vector_text(vector: Sequence[float] | np.ndarray, max_entries: int | None = None) -> str:
-    """Return a vector in brackets; a long vector is cut after `max_entries` numbers."""
+    """Return a vector in brackets. A long vector is cut after `max_entries` numbers."""
     cut = vector[:max_entries]
     return f"({', '.join([*map(number_text, cut), *(['…'] if len(cut) < len(vector) else [])])})"
 
@@ -95,7 +95,7 @@ def fit_font_size(text: str, size: float, width: float, bold: bool = False) -> f
 
 
 def wrap_text(text: str, width: float, size: float, bold: bool = False) -> list[str]:
-    """Split `text` into lines of at most `width` inches; a wider word is cut."""
+    """Split `text` into lines of at most `width` inches. A wider word is cut."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""

@@ -36,7 +36,7 @@ def parse_tokens(given: Any, name: str = "tokens") -> list[str | bytes]:
     """Return `given` as a list of tokens, each a string or bytes.
 
     Raises:
-        ValueError: if `given` is unfilled, empty or no such list; the message calls it `name`.
+        ValueError: if `given` is unfinished, empty or not such a list. The message calls it `name`.
     """
     require_filled(given, name)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -54,7 +54,7 @@ def parse_ids(given: Any, count: int) -> list[int] | None:
     """Return `given` as a list of `count` whole numbers; return None for None.
 
     Raises:
-        ValueError: if `given` is no such list.
+        ValueError: if `given` is not such a list.
     """
     if given is None:
         return None
@@ -76,7 +76,7 @@ def chip_text(token: str | bytes) -> str:
     if isinstance(token, bytes):
         try:
             token = token.decode("utf-8")
-        except UnicodeDecodeError:  # the bytes are only a part of a character
+        except UnicodeDecodeError:  # the bytes are only part of a character
             return "".join(escape_invisible(chr(byte)) if byte < 128 else f"\\x{byte:02x}" for byte in token)
     return escape_invisible(token).replace(" ", "·").replace("\u00a0", "·")
 
@@ -88,14 +88,14 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """Return GPT-2's {letter: byte}: a visible byte maps to itself, and all other bytes map to letters from 256 on."""
+    """Return GPT-2's {letter: byte}. Visible bytes are represented by themselves, all others by letters from 256 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
-    """Return the token with this id: its text, or its bytes if the token is only a part of a character."""
+    """Return the token with this id: its text, or its bytes if it is only part of a character."""
     text = tokenizer.decode([token_id])
     if "\ufffd" not in text:
         return text
@@ -105,22 +105,22 @@ def decode_token(tokenizer: Any, token_id: int) -> str | bytes:
     if letters and all(letter in _bytes_by_letter() for letter in letters):
         raw = bytes(_bytes_by_letter()[letter] for letter in letters)
         with contextlib.suppress(UnicodeDecodeError):
-            return raw.decode("utf-8")  # the token is the replacement character
+            return raw.decode("utf-8")  # the token is the replacement character itself
         return raw
     return text
 
 
 @course_theme()
 def tokens(tokens: Sequence[str | bytes], ids: Sequence[int] | None = None, title: str | None = None) -> Picture:
-    """Draw a text as coloured chips, one for each token, with its id below; a space is drawn as ·.
+    """Draw a text as coloured chips, one for each token, with its id below. A space is drawn as ·.
 
     Args:
-        tokens: 1 to 200 strings, in order (bytes if a token is only a part of a character).
+        tokens: 1 to 200 strings, in order (bytes if a token is only part of a character).
         ids: a whole number for each token, as a list or a tensor.
         title: by default, the number of tokens and of characters.
 
     Raises:
-        ValueError: if `tokens` or `ids` is no such list, or their lengths differ.
+        ValueError: if `tokens` or `ids` is not such a list, or their lengths differ.
     """
     pieces = parse_tokens(tokens)
     if len(pieces) > MOST_TOKENS:
@@ -161,15 +161,16 @@ def _draw_chip(
 
 @course_theme()
 def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None = None) -> Picture:
-    """Draw a short text as chips after each step of byte-pair encoding; the new tokens of a step are outlined.
+    """Draw a short text as chips after each step of byte-pair encoding. The new tokens of a step are outlined.
 
     Args:
-        steps: (name, tokens) pairs, or a dict {name: tokens}; the joined tokens of every step are the same text.
+        steps: (name, tokens) pairs, or a dict {name: tokens}. The joined tokens must give the same text in every step.
             At most 24 steps and 40 characters (or bytes).
         title: by default, the number of tokens before the first step and after the last step.
 
     Raises:
-        ValueError: if a step is no such pair, the texts of the steps differ, or there are too many steps or characters.
+        ValueError: if a step is not such a pair, the texts of the steps differ, or there are too many steps or
+            characters.
     """
     rows = _parse_steps(steps)
     names = [name for name, _ in rows]
@@ -204,7 +205,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
-    """Return a colour for each distinct token; neighbours differ in colour if five colours suffice."""
+    """Return a colour for each distinct token. Neighbours differ in colour if five colours suffice."""
     beside: dict[str | bytes, list[str | bytes]] = {}
     for row in rows:
         for left, right in itertools.pairwise(row):
@@ -265,12 +266,12 @@ def next_tokens(probs: ArrayLike, tokenizer: Any, k: int = 10, title: str | None
 
     Args:
         probs: [vocab] probabilities that sum to one, such as `logits[0, -1].softmax(-1)`.
-        tokenizer: an object whose `decode` takes a list of ids; it supplies the names of the tokens.
+        tokenizer: an object whose `decode` takes a list of ids. It supplies the names of the tokens.
         k: 1 to 40.
         title: by default, the likeliest token.
 
     Raises:
-        ValueError: if `probs` is not one row of probabilities, or `k` is out of range.
+        ValueError: if `probs` is not a single row of probabilities, or `k` is out of range.
     """
     values = parse_numbers(probs, "probs", [1], "one row of probabilities, [vocab]")
     require_unit_interval(values, "probs", "Are these logits? Take their softmax.", tolerance=1e-4)

@@ -1,4 +1,4 @@
-"""Draw the residual stream of a transformer: attention and MLP of every layer read from it and add to it."""
+"""Draw the residual stream of a transformer. The attention and the MLP in every layer read from it and add to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
     """Draw a transformer from top to bottom: tokens, embedding, residual stream with layers, logits, probabilities.
 
     Args:
-        n_layers: 1 to 4; each layer has an attention and an MLP, which read the stream and add to it.
+        n_layers: 1 to 4. Each layer has an attention and an MLP, which read the stream and add to it.
 
     Raises:
         ValueError: if `n_layers` is not a whole number from 1 to 4.
@@ -59,7 +59,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
 
 
 class _Diagram:
-    """A drawing of parts from top to bottom, in inches; `crop_axes` removes the empty space below the last part."""
+    """A drawing of parts from top to bottom, in inches. `crop_axes` removes the empty space below the last part."""
 
     def __init__(self) -> None:
         self.figure, self.axes = new_canvas(0.5, 0.2, WIDE, 9)

@@ -18,9 +18,9 @@ from utils.show.text_format import number_text
 def effects(
     values: ArrayLike, rows: Sequence[str], columns: Sequence[str], title: str | None = None, xlabel: str = "position"
 ) -> Picture:
-    """Draw a table of effects, with layers as rows and positions (or heads) as columns: red above 0, blue below.
+    """Draw a table of effects, with layers as rows and positions or heads as columns: red above 0, blue below.
 
-    In tables of up to 16 columns, each cell shows its number.
+    In tables with up to 16 columns, each cell shows its number.
 
     Args:
         values: [layers, n] finite numbers.
@@ -29,7 +29,7 @@ def effects(
         xlabel: what the columns count.
 
     Raises:
-        ValueError: if `values` has a wrong shape, nan or inf, or the number of names is wrong.
+        ValueError: if `values` has the wrong shape or contains nan or inf, or the number of names is wrong.
     """
     table = parse_numbers(values, "values", [2], "a table [layers, positions]")
     down = parse_names(rows, table.shape[0], "rows", "layers (rows)")

@@ -1,8 +1,8 @@
-"""The widget class behind every explorer, prediction and quiz; all computation happens in the page.
+"""The widget class behind every explorer, prediction and quiz. All computation happens in the page.
 
-Each kind of widget has a Python file, which prepares the page's initial data, and a .js file of the same name beside
-it, which computes and draws. The kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page
-needs no kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
+Each kind of widget has a Python file, which prepares the page's initial data, and a .js file with the same name, which
+computes and draws. All kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page needs no
+kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\.\./show/page\.js";\n', re.MULTI
 
 
 def read_script(path: Path) -> str:
-    """Return the script of a kind without its import of `page.js`.
+    """Return the content of a widget's .js file without the line that imports `page.js`.
 
     Raises:
         ValueError: if the script does not import `page.js` in one line.
@@ -32,7 +32,7 @@ def read_script(path: Path) -> str:
 
 @functools.cache
 def read_shared(name: str) -> str:
-    """Return the content of `page.js` or `page.css`, which all kinds share."""
+    """Return the content of `page.js` or `page.css`, which all kinds of widgets share."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
@@ -40,11 +40,11 @@ class Widget(Protocol):
     """A widget that computes in the page.
 
     Attributes:
-        kind: the name of its .js file without the suffix.
+        kind: the name of the widget's .js file without the suffix.
         start: the page's initial data; it never changes.
-        state: the values of the controls, `{name: value}`; the page updates it when a control is released.
+        state: the values of the controls, `{name: value}`. The page updates it when a control is released.
         data: bytes, for data that is too large for JSON.
-        words: the text that is shown if the widget cannot be shown.
+        words: the text to show if the widget cannot be shown.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Widget(Protocol):
 
 @functools.cache
 def widget_class(script: Path) -> type:
-    """Return the class of the widgets that `script` draws, an implementation of `Widget`.
+    """Return the class of the widgets that `script` draws. It implements `Widget`.
 
     The class is created on first use, so that importing this module does not import ipywidgets.
     """
@@ -103,8 +103,8 @@ def make_widget(
     """Create a widget.
 
     Args:
-        python_file: `__file__` of the module that the widget belongs to; the .js file is beside it.
-        fallback_text: the text that is shown if the widget cannot be shown: in a terminal, in print, without scripts.
+        python_file: `__file__` of the widget's module. The .js file is beside it.
+        fallback_text: the text to show if the widget cannot be shown: in a terminal, in print, without scripts.
         start: the page's initial data, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
         state: the initial values of the controls.
         data: bytes, for data that is too large for JSON.
@@ -118,10 +118,10 @@ def make_widget(
 
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
-    """Return `value` after a check that it is a string, and that it is not blank unless `empty`.
+    """Check that `value` is a string, and that it is not blank unless `empty`. Return it.
 
     Raises:
-        ValueError: otherwise; the message calls the value `name`.
+        ValueError: the check fails. The message calls the value `name`.
     """
     if not isinstance(value, str) or not (empty or value.strip()):
         expected = "a string" if empty else "a string that is not blank"

@@ -31,7 +31,7 @@ html_css_files = ["explore.css", "book.css"]
 html_js_files = [("explore.js", {"defer": ""}), ("live.js", {"defer": ""}), ("book.js", {"defer": ""})]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = True  # needs to fetch each result's page, so book.js disables it for local files
+html_show_search_summary = True  # fetches the page of each result, so book.js disables it for local files
 html_last_updated_fmt = None
 html_use_index = False
 html_theme_options = {
@@ -46,7 +46,7 @@ html_theme_options = {
     **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
-html_context = {"default_mode": "auto"}  # light or dark, the same as the reader's system
+html_context = {"default_mode": "auto"}  # light or dark, as in the reader's system
 
 
 def setup(app: Sphinx) -> None:
