@@ -495,17 +495,26 @@ def test_the_patterns_are_the_models_own(heads):
         assert (ours - _patterns_of_the_model(sentence, 12)).abs().max() < 1e-5
 
 
+@pytest.mark.observed(
+    "head 0.5 is a previous-token head and head 0.1 is a current-token head, in every single sentence"
+)
+@pytest.mark.observed("it is a first-token head in only 10 of the 20 single sentences")
+@pytest.mark.observed("of many trained heads belong to one of three kinds")
 def test_the_kinds_that_the_lesson_names(heads):
+    """Measured on twenty sentences; eight of the twelve heads of layer 0 belong to one of the kinds."""
     _, patterns = heads
     kinds = [lesson.head_kind(p) for p in patterns.mean(0)]
     agree = lambda head: sum(lesson.head_kind(p[head]) == kinds[head] for p in patterns)
+    assert len(kinds) - kinds.count("other") == 8
     assert (kinds.index("previous"), kinds.index("current"), kinds.index("first")) == (5, 1, 11)
     assert agree(5) == agree(1) == 20 and agree(11) == 10
     mean, rows = patterns.mean(0)[11], torch.arange(2, 14)
     assert abs(mean[rows, 0].mean() - 0.26) < 0.006 and abs(mean[rows, rows].mean() - 0.25) < 0.006  # "by a hair"
 
 
-def test_the_story_of_the_resting_place_fails_for_the_small_gpt_2(heads):
+@pytest.mark.observed("the first token's value vector is 1.41 times as long as the other value vectors")
+def test_the_story_of_the_resting_place_fails_for_head_11_of_layer_0(heads):
+    """Measured on twenty sentences: the ratio is above 1 in each of them."""
     sentences, patterns = heads
     assert int(patterns.mean(0)[:, 2:, 0].mean(-1).argmax()) == 11  # the head that the lesson asks about
     ratios = []
@@ -547,7 +556,9 @@ def test_the_figures_of_the_real_gpt_2_are_those_that_were_published():
     assert round(sum(rows) / len(rows), 2) == 0.23
 
 
+@pytest.mark.observed("In the small GPT-2, heads 0.7 and 0.0 do something else")
 def test_what_the_small_gpt_2s_heads_look_at(heads):
+    """Measured on twenty sentences."""
     sentences, patterns = heads
     rows, uniform = torch.arange(2, 14), 1 / torch.arange(3.0, 15)
     for head, (previous, current, first) in {
@@ -564,6 +575,7 @@ def test_what_the_small_gpt_2s_heads_look_at(heads):
     assert names == ["current", "current", "other"]  # heads 0.7 and 0.0 differ from those of the real GPT-2
 
 
+@pytest.mark.observed("The token before the current one adds a lot: 31 becomes 42.")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_how_well_the_nearest_tokens_predict_the_next(seed):
     """The lesson's figures, 10, 31 and 42 of 100, hold for other texts too."""
@@ -613,8 +625,9 @@ def test_the_picture_of_one_large_matrix(snapshot):
     assert str(error.value) == snapshot
 
 
+@pytest.mark.claim("and can copy it as its guess. A single layer cannot search in this way")
 def test_two_layers_find_what_followed_before_and_one_does_not():
-    """Computed by hand for any words: the key of the second layer must contain the previous word."""
+    """The layer that brings the previous word is removed: the second Mary no longer finds the word after the first."""
     word = torch.eye(5)[[0, 1, 2, 3, 4, 1]]
     before = torch.eye(6)[[0, 0, 1, 2, 3, 4]] @ word
     two = causal_attention.causal_attn_weights(10 * word @ before.T, 1)[-1]
@@ -629,3 +642,147 @@ def test_a_uniform_head_of_four_tokens():
 
 def test_gpt_2s_heads_are_64_wide():
     assert 768 // 12 == 64 and math.sqrt(64) == 8 and abs(math.sqrt(768) - 27.7) < 0.05
+
+
+# ---------------------------------------------------------------- causal claims: the test removes the cause
+
+
+@pytest.mark.claim("its key at *met* contains only *met* and its position, not the previous word")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_word_before_reaches_a_key_only_through_an_earlier_layer(seed):
+    """Another previous word leaves the scores of layer 0 at the next position unchanged, and changes those of layer 1.
+
+    If layer 0 is silenced, the scores of layer 1 stay the same, too.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        x = torch.randn(1, 6, 8)
+        other = x.clone()
+        other[0, 1] = torch.randn(8)  # the word before position 2
+        first, second = (lesson.MultiHeadAttention(8, 8, 6, 0.0, 2) for _ in range(2))
+
+    def score(layer, stream):
+        q, k = (lesson.split_heads(part(stream), 2) for part in (layer.W_query, layer.W_key))
+        return (q @ k.mT)[0, :, 5, 2]  # the last word asks, position 2 answers
+
+    assert torch.equal(score(first, x), score(first, other))
+    assert (score(second, x + first(x)) - score(second, other + first(other))).abs().max() > 1e-4
+    with torch.no_grad():
+        first.W_value.weight.zero_()
+    assert torch.equal(score(second, x + first(x)), score(second, other + first(other)))
+
+
+@pytest.mark.observed("Two layers find nearly every answer. A single layer finds about one answer in four")
+@pytest.mark.parametrize("depth, low, high", [(1, 0.18, 0.33), (2, 0.85, 1.0)])
+def test_how_often_one_and_two_layers_find_the_letter_that_followed(depth, low, high):
+    """Measured with the lesson's cell; with four other seeds, one layer has 0.23-0.26 and two layers 0.98-1.00."""
+    with torch.random.fork_rng():
+        assert low <= lesson.right_answers(depth) <= high
+
+
+@pytest.mark.observed("no better than a guess among the other letters of the text")
+def test_the_level_of_a_guess_among_the_other_letters():
+    """A guess among the letters 2 to 6, without the repeated letter, is right in 0.24 of the texts."""
+    chances = [1 / len({1, 2, 3, 4, 5} - {place}) for place in range(5)]
+    assert abs(sum(chances) / 5 - 0.24) < 1e-9
+
+
+@pytest.mark.claim("Each head writes only into its own columns, so neither head changes the result of the other head.")
+@pytest.mark.parametrize("seed", range(3))
+def test_heads_have_columns_of_their_own_until_out_proj_mixes_them(seed):
+    """Head 0 becomes a hundred times as large: only its columns change. If the results are summed, all columns do."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        wrapper, x = lesson.MultiHeadAttentionWrapper(3, 2, 6, 0.0, 2), torch.randn(2, 6, 3)
+    before = wrapper(x)
+    with torch.no_grad():
+        wrapper.heads[0].W_value.weight *= 100
+    after = wrapper(x)
+    assert torch.equal(after[..., 2:], before[..., 2:]) and not torch.allclose(after[..., :2], before[..., :2])
+    summed = [out[..., :2] + out[..., 2:] for out in (before, after)]
+    assert ((summed[0] - summed[1]).abs().amax((0, 1)) > 0.1).all()
+
+
+@pytest.mark.observed("three large products instead of 36 small products")
+@pytest.mark.observed("Scores, softmax and mixing run once instead of twelve times.")
+def test_how_many_operations_the_two_classes_start():
+    """Counted with torch's own record of the calls, for twelve heads."""
+    from torch.overrides import TorchFunctionMode
+
+    class Count(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            calls[function.__name__] = calls.get(function.__name__, 0) + 1
+            return function(*args, **(kwargs or {}))
+
+    counts = []
+    for layer in (
+        lesson.MultiHeadAttentionWrapper(24, 2, 4, 0.0, num_heads=12),
+        lesson.MultiHeadAttention(24, 24, 4, 0.0, num_heads=12),
+    ):
+        calls = {}
+        with Count():
+            layer(torch.ones(1, 4, 24))
+        counts.append({name: calls[name] for name in ("linear", "softmax", "matmul")})
+    assert counts == [
+        {"linear": 36, "softmax": 12, "matmul": 24},
+        {"linear": 4, "softmax": 1, "matmul": 2},  # queries, keys, values and out_proj
+    ]
+
+
+@pytest.mark.claim("A `view` without a transpose gives entries to the wrong heads.")
+@pytest.mark.parametrize("heads, seq", [(1, 5), (2, 1), (2, 4), (3, 5), (4, 2)])
+def test_a_view_without_a_transpose_gives_entries_to_the_wrong_heads(heads, seq):
+    """The transpose is removed: the result differs unless there is only one head or one position."""
+    x = torch.arange(2.0 * seq * 12).view(2, seq, 12)
+    plain = x.view(2, heads, seq, -1)
+    assert torch.equal(plain, lesson.split_heads(x, heads)) == (heads == 1 or seq == 1)
+
+
+@pytest.mark.claim("the number of a head means nothing outside its own model")
+@pytest.mark.parametrize("seed", range(3))
+def test_heads_can_be_renumbered_without_a_change(seed):
+    """The heads of a layer are renumbered: the output stays. If out_proj keeps the old numbers, the output changes."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        layer, x = lesson.MultiHeadAttention(6, 12, 5, 0.0, 4), torch.randn(2, 5, 6)
+    before, order = layer(x), torch.arange(12).view(4, 3)[[2, 0, 3, 1]].flatten()
+    with torch.no_grad():
+        for part in (layer.W_query, layer.W_key, layer.W_value):
+            part.weight.copy_(part.weight[order])
+        assert not torch.allclose(layer(x), before, atol=1e-2)
+        layer.out_proj.weight.copy_(layer.out_proj.weight[:, order])
+        assert torch.allclose(layer(x), before, atol=1e-6)
+
+
+@pytest.mark.claim("the spread of its scores grows with the root of that")
+def test_the_spread_of_the_scores_grows_with_the_width_of_the_head_and_not_of_the_layer():
+    """Twelve heads of 64 entries: the root of 64 gives the spread 1, and the root of 768 a spread of only 0.29."""
+    for seed in range(3):
+        q, k = torch.randn(2, 2000, 768, generator=torch.Generator().manual_seed(seed))
+        scores = (q * k).unflatten(-1, (12, 64)).sum(-1)
+        assert abs((scores / 64**0.5).std() - 1) < 0.03 and abs((scores / 768**0.5).std() - 0.29) < 0.02
+
+
+@pytest.mark.observed("eleven heads give the first token a mean weight above 0.4")
+@pytest.mark.observed("in each of these heads its value vector is shorter, on average 0.75 times as long")
+def test_heads_of_later_layers_with_a_large_weight_on_the_first_token(heads):
+    """Measured in all 48 heads of the small GPT-2 on the lesson's twenty sentences."""
+    model, tokenizer = gpt2.load_gpt2()
+    ids = torch.stack([torch.tensor(tokenizer.encode(sentence)) for sentence in heads[0]])
+    outputs = []
+    hooks = [
+        block.attn.c_attn.register_forward_hook(lambda module, args, output: outputs.append(output))
+        for block in model.transformer.h
+    ]
+    with torch.no_grad():
+        attentions = model(ids, output_attentions=True).attentions
+    for hook in hooks:
+        hook.remove()
+    found = {}
+    for layer, (output, patterns) in enumerate(zip(outputs, attentions)):
+        lengths = output.chunk(3, dim=-1)[2].unflatten(-1, (12, -1)).norm(dim=-1)
+        ratios = (lengths[:, 0] / lengths[:, 1:].mean(1)).mean(0)
+        weights = patterns[:, :, 2:, 0].mean((0, 2))
+        found |= {(layer, head): ratios[head].item() for head in range(12) if weights[head] > 0.4}
+    assert len(found) == 11 and {layer for layer, _ in found} == {1, 2}
+    assert max(found.values()) < 0.998 and abs(sum(found.values()) / 11 - 0.75) < 0.01, found
