@@ -1,1 +1,1 @@
-"""Data, models and stored weights of the lessons."""
+"""Data, models and stored weights for the lessons."""

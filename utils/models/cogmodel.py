@@ -22,8 +22,8 @@ from utils.training.asset_publishing import (
 )
 from utils.training.loop import History
 
-KEPT = ("depth.json",)  # bench/toy_transformer.py writes this file; a new training run does not change it
-HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that are in no training text
+KEPT = ("depth.json",)  # written by bench/toy_transformer.py; a new training run does not change it
+HELD_OUT = ("minecraft", "attention", "strawberry")  # real words that no training text contains
 LENGTHS = (3, 4, *range(SHORTEST, LONGEST + 1), 11, 12)
 
 
@@ -45,8 +45,8 @@ class CogModelMetrics:
 
     Attributes:
         loss: the loss on unseen words.
-        by_length: exact match on random words of each length, for each command.
-        real: for each prompt with a real word, True if the answer is right.
+        by_length: the share of exact matches on random words of each length, for each command.
+        real: for each prompt with a real word, True if the answer is correct.
     """
 
     loss: float
@@ -94,7 +94,7 @@ def train_and_publish(
     `replace` allows older files in `out`.
 
     Raises:
-        PublishError: the files already exist, the folder has other files, or the training was interrupted.
+        PublishError: the files already exist, the folder contains other files, or the training was interrupted.
     """
     out, device = Path(out), device or "cpu"  # such a small model is no faster on a GPU
     require_writable_asset(out, KEPT, replace)

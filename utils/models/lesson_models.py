@@ -1,4 +1,4 @@
-"""Load model code from a lesson's page, so that the code is written only once, and load stored weights into models."""
+"""Load model code from a lesson's page, so that it is written only once, and load stored weights into models."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# A module that a lesson's page defines. A type checker cannot see its class, and it takes every attribute of an
-# nn.Module for a Tensor or a Module.
+# A module that a lesson's page defines. A type checker cannot see its class, and would treat every attribute of an
+# nn.Module as a Tensor or a Module.
 LessonModule: TypeAlias = Any
 
 
 def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
     """Return the class or function `name` from the page of the lesson `stem` in `solutions/`.
 
-    The output that the lesson prints on import is hidden.
+    Text that the lesson prints on import is hidden.
 
     Raises:
-        ValueError: the page is not in this copy of the course; the message shows `alternative`, a call with the
+        ValueError: the page is not in this copy of the course. The message shows `alternative`, a call with the
             learner's own class or function.
     """
     with contextlib.redirect_stdout(io.StringIO()):
@@ -38,10 +38,10 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
 
 
 def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
-    """Copy stored weights into a model from a lesson or from a learner; buffers, such as a mask, stay unchanged.
+    """Copy stored weights into a model from a lesson or from a learner. Buffers, such as a mask, stay unchanged.
 
     Args:
-        message: the message of the error; `{}` in it becomes a clause about the first difference.
+        message: the error message. `{}` in it becomes a clause about the first difference.
 
     Raises:
         ValueError: the name or shape of a parameter differs from the stored weights.

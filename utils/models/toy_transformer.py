@@ -1,7 +1,7 @@
-"""Data, tokenizer, training and the bundled model of lesson 08, which repeats a word as a command requires.
+"""Data, tokenizer, training and the bundled model for lesson 08. The model repeats a word as a command requires.
 
-``minecraft echo`` continues with `` minecraft.`` and ``minecraft upper`` with `` MINECRAFT.``. Each text ends with
-token 0, which means *stop* and also pads the shorter texts of a batch.
+It continues ``minecraft echo`` with `` minecraft.``, and ``minecraft upper`` with `` MINECRAFT.``. Each text ends with
+token 0, which means *stop* and also pads the shorter texts in a batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOCAB_SIZE = 1 + len(ALPHABET)
 COMMANDS = {"echo": str, "upper": str.upper}
 SAMPLE = "minecraft upper"  # the prompt that shows a model's progress during training
 SHORTEST, LONGEST = 5, 10  # number of letters in a word
-CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # length of the longest text, with its stop token
+CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # length of the longest text, including its stop token
 REAL_WORDS = (  # the training adds a few of these to each batch; minecraft is held out
     "language gradient position encoder matrix vector tensor python notebook learner teacher letter sentence question"
     " answer kitchen garden window mountain river island winter summer morning evening yellow purple orange animal"
@@ -44,9 +44,9 @@ REAL_WORDS = (  # the training adds a few of these to each batch; minecraft is h
 
 
 class CharTokenizer:
-    """Characters as ids, based on the tokenizers library: 0 is stop and padding, then space, full stop, a–z, A–Z.
+    """A character tokenizer based on the tokenizers library: 0 is stop and padding, then space, full stop, a–z, A–Z.
 
-    `encode`, `decode` and `batch_decode` have the same interface as GPT-2's tokenizer.
+    `encode`, `decode` and `batch_decode` have the same interface as in GPT-2's tokenizer.
     """
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ class CharTokenizer:
         return self.vocab_size
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
-        """Encode the characters of a text as ids, with ``return_tensors="pt"`` as a tensor.
+        """Encode the characters of a text as ids; with ``return_tensors="pt"``, as a tensor.
 
         Raises:
-            ValueError: the text has a character outside the alphabet, has no characters, or is longer than the training
+            ValueError: the text contains a character outside the alphabet, is empty, or is longer than the training
                 texts.
         """
         if not isinstance(text, str):
@@ -87,12 +87,12 @@ class CharTokenizer:
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
     def decode(self, ids: int | Iterable[int] | Int[Tensor, "*seq"]) -> str:
-        """Decode a sequence of ids, or one id, to text; token 0 is left out."""
+        """Decode a sequence of ids, or a single id, to text. Token 0 is left out."""
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
     def batch_decode(self, rows: Iterable[int | Iterable[int] | Tensor]) -> list[str]:
-        """Decode each row; if the rows are single ids, each id becomes one character."""
+        """Decode each row. If the rows are single ids, each id becomes one character."""
         return [self.decode(row) for row in rows]
 
 
@@ -123,7 +123,7 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Int[Tensor, "n conte
     """Sample `n` completed texts of random words with random commands, all at once.
 
     Returns:
-        tokens: the text, then zeros; the first zero is the stop token.
+        tokens: the text, then zeros. The first zero is the stop token.
         asked: True at the tokens that the model has to predict: the space before the answer, the answer, its full stop,
         and the stop token.
     """
@@ -148,7 +148,7 @@ def _encode_text(text: str) -> list[int]:
 
 
 def tokens_of(prompts: Iterable[str]) -> tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]:
-    """Encode given prompts with their answers, as `draw_batch` does.
+    """Encode given prompts with their answers, in the format of `draw_batch`.
 
     The tensors are wider than CONTEXT if a word has more than LONGEST letters.
     """
@@ -169,12 +169,12 @@ def batches(
 ) -> Iterator[tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]]:
     """Yield batches from `draw_batch` for a training run, and display its progress.
 
-    Until the last batch has been used, torch runs on one thread, as in `utils.training.loop`, because such a small
-    model trains faster that way.
+    Torch runs on one thread until the last batch has been used, because such a small model trains faster that way (see
+    `utils.training.loop`).
 
     Args:
         model: the model in training; if given, the display shows its answer to SAMPLE.
-        losses: the list to which the caller appends the loss of each step; if given, the display shows the last loss.
+        losses: a list to which the caller appends the loss of each step; if given, the display shows the last loss.
         progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
     """
     generator = torch.Generator().manual_seed(seed)
@@ -194,7 +194,7 @@ def batches(
 
 @torch.no_grad()
 def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str:
-    """Continue a prompt greedily with at most `max_new_tokens` characters; stop at token 0."""
+    """Continue a prompt greedily with at most `max_new_tokens` characters. Stop at token 0."""
     ids = torch.tensor([_encode_text(prompt)], device=next(model.parameters()).device)
     for _ in range(max_new_tokens):
         new = model(ids)[:, -1].argmax(-1)
@@ -206,10 +206,10 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 
 @torch.no_grad()
 def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
-    """Return the share of texts in which every token of the answer is predicted correctly, including the stop token.
+    """Return the share of texts in which every token of the answer, including the stop token, is predicted correctly.
 
-    Each token is predicted from the correct tokens before it. Greedy generation is correct if and only if
-    all these predictions are correct.
+    Each token is predicted from the correct tokens before it. Greedy generation is correct if and only if all these
+    predictions are correct.
     """
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
@@ -232,10 +232,10 @@ def train_cogmodel(
     progress: bool = True,
     log_every: int = 10,
 ) -> History:
-    """Train on new random words at each step, with AdamW and a one-cycle learning rate.
+    """Train with AdamW and a one-cycle learning rate, on new random words at each step.
 
     Args:
-        words: real words; each step adds a few of them to its batch.
+        words: real words. Each step adds a few of them to its batch.
     """
     device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(seed)
@@ -272,12 +272,12 @@ def load_cogmodel(
     """Load the bundled trained model, in eval mode, and its tokenizer.
 
     Args:
-        path: a folder with config.json and model.safetensors, as `coginst train cogmodel` writes it.
+        path: a folder with config.json and model.safetensors from `coginst train cogmodel`.
         build: a function of vocab_size, embed_dim and num_layers that returns the model; by default the lesson's
             `CogModel`.
 
     Raises:
-        ValueError: the files are missing, damaged or do not fit the model; the message says how to fix this.
+        ValueError: the files are missing or damaged, or do not fit the model. The message says how to fix this.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -313,7 +313,7 @@ def lesson_loss_function() -> Callable[[Tensor, Tensor, Tensor], Float[Tensor, "
 
 @torch.no_grad()
 def attention_patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch seq seq"]:
-    """Return the attention weights of every layer of a `CogModel`."""
+    """Return the attention weights in every layer of a `CogModel`."""
     seq = tokens.shape[-1]
     mask = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).tril()
     x, patterns = model.pos_encoder(model.embed(tokens)), []
@@ -326,11 +326,11 @@ def attention_patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) ->
 def copying_weights(
     model: LessonModule, prompt: str
 ) -> tuple[Float[Tensor, "layers letters seq"], list[str], list[str]]:
-    """Return the attention weights of each layer while the correct answer to `prompt` is written.
+    """Return each layer's attention weights while the correct answer to `prompt` is written.
 
     Returns:
-        weights, with one row for each letter of the answer: the row of the position that predicts it; the letters, as
-        row labels; the characters of the text so far, as column labels.
+        The weights, with one row for each letter in the answer (the row of the position that predicts it); the letters,
+        as row labels; the characters of the text so far, as column labels.
     """
     text = expected_text(prompt)
     rows = range(len(prompt), len(text) - 2)  # the space before the answer predicts its first letter
@@ -339,7 +339,7 @@ def copying_weights(
 
 
 def weight_on_copied_letter(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
-    """Return the mean weight of each layer on the letter to be copied.
+    """Return each layer's mean weight on the letter to be copied.
 
     The mean is taken over all `words`, which may have different lengths, and over both commands.
     """
@@ -347,7 +347,7 @@ def weight_on_copied_letter(model: LessonModule, words: Iterable[str]) -> Float[
 
 
 def weight_on_space(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
-    """Return the mean weight of each layer on the space before the answer, as `weight_on_copied_letter` does."""
+    """Return each layer's mean weight on the space before the answer, in the same way as `weight_on_copied_letter`."""
     return _mean_weight(model, words, lambda weights, start: weights[:, :, start])
 
 
@@ -359,13 +359,14 @@ def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tens
 
 @torch.no_grad()
 def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
-    """Replace the last letter of an unfinished `echo` answer with a different letter of the word.
+    """Measure which letter the model writes after a wrong letter in an unfinished `echo` answer.
 
-    Then measure which letter the model writes next.
+    The last letter of the unfinished answer is replaced with a different letter from the word. The words have 8
+    different letters.
 
     Returns:
         The shares of `n` cases in which the model writes the letter for the next position, and in which it writes the
-        letter that follows the wrong letter in the word. The words have 8 letters, all different.
+        letter that follows the wrong letter in the word.
     """
     generator = torch.Generator().manual_seed(seed)
     words = [word for word in random_words(8 * n, generator, 8) if len(set(word)) == 8][:n]
@@ -380,8 +381,8 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
 
 
 def depth_study() -> dict[str, list[float]]:
-    """Return the last results of `bench/toy_transformer.py`.
+    """Return the latest results of `bench/toy_transformer.py`.
 
-    They are the exact match for 1 to 4 layers, with and without positions.
+    They are the shares of exact matches for 1 to 4 layers, with and without positions.
     """
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

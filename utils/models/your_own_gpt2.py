@@ -1,4 +1,4 @@
-"""Sizes and checkpoints for lesson 12: the configuration of a GPT-2, its stored tensors, and a parameter loader."""
+"""Sizes and checkpoints for lesson 12: a GPT-2's configuration, its stored tensors, and a parameter loader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 PREFIX = "transformer."  # save_pretrained adds this prefix to every name
-# Some files also contain the causal mask of each layer, and the embedding a second time, as the output head.
+# Some files also contain each layer's causal mask, and a second copy of the embedding as the output head.
 _NO_PARAMETERS = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 
 
@@ -33,7 +33,7 @@ class GPTConfig:
 
 
 def shapes(config: GPTConfig) -> dict[str, list[int]]:
-    """Map the name of every tensor of a checkpoint (without a prefix) to its shape."""
+    """Map the name (without a prefix) of every tensor in a checkpoint to its shape."""
     d = config.d_model
     weights = {
         "ln_1": [d], "attn.c_attn": [d, 3 * d], "attn.c_proj": [d, d],
@@ -47,14 +47,12 @@ def shapes(config: GPTConfig) -> dict[str, list[int]]:
 
 
 def named(tensors: Mapping[str, Float[Tensor, "..."]], config: GPTConfig) -> dict[str, Float[Tensor, "..."]]:
-    """Return a checkpoint's tensors by their plain names, after a check that they are complete and have the right
-    shapes.
+    """Return a checkpoint's tensors by name, without the prefix `transformer.`, after checking names and shapes.
 
-    The prefix `transformer.` is removed. Entries that are not parameters are left out: stored masks, and the output
-    head, which is the embedding.
+    Entries that are not parameters are left out: stored masks, and the output head, which equals the embedding.
 
     Raises:
-        ValueError: a tensor is missing or superfluous, or its shape differs from `config`; the message names the
+        ValueError: a tensor is missing or superfluous, or its shape differs from `config`. The message names the
             tensors and shapes.
     """
     stored = {name.removeprefix(PREFIX): t for name, t in tensors.items() if not name.endswith(_NO_PARAMETERS)}
@@ -70,7 +68,7 @@ def named(tensors: Mapping[str, Float[Tensor, "..."]], config: GPTConfig) -> dic
 
 
 def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
-    """Read every tensor of the installed GPT-2, by its name in the file, and its configuration.
+    """Read every tensor of the installed GPT-2 by its name in the file, and the configuration.
 
     Raises:
         WeightsError: the file is damaged.
@@ -82,7 +80,7 @@ def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
 
 
 def load(model: nn.Module, state: Mapping[str, Float[Tensor, "..."]]) -> nn.Module:
-    """Load the parameters of `state` into the model, and return it in eval mode; its buffers do not change.
+    """Load the parameters in `state` into the model, and return it in eval mode. Its buffers do not change.
 
     Raises:
         ValueError: the name or shape of a parameter differs from `state`.

@@ -39,7 +39,7 @@ THEME: dict[Any, Any] = {
 
 @contextmanager
 def course_theme() -> Iterator[None]:
-    """Use matplotlib's defaults with the course's theme, in a `with` or as a decorator; then restore the settings."""
+    """Apply the course's theme to matplotlib's defaults inside a `with` block or a decorated function."""
     import matplotlib
 
     with matplotlib.rc_context():

@@ -1,4 +1,4 @@
-"""Lesson 09: a model of letters that does not sort."""
+"""Lesson 09: a model for letters that does not sort."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FakeSorter(nn.Module):
-    """A model whose predictions follow no simple rule, so that an answer cannot guess them without calling it.
+    """A model whose predictions follow no simple rule, so that an answer cannot guess them but has to call the model.
 
     It often predicts the separator.
     """
@@ -26,7 +26,7 @@ class FakeSorter(nn.Module):
         self.table = nn.Parameter(rand(7, 4, 4), requires_grad=False)
 
     def forward(self, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq 4"]:
-        """Return logits that depend on all earlier tokens."""
+        """Return logits that depend on all tokens so far."""
         weighted_tokens = F.one_hot(tokens, 4).float() * torch.arange(1, tokens.shape[1] + 1)[None, :, None]
         past = weighted_tokens.cumsum(1)
         logits = torch.einsum("bsv,svw->bsw", past, self.table[: tokens.shape[1]]).sin() * 3

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
-# For longer texts, a model with `ends_at` returns logits for its own small vocabulary only, because logits for GPT-2's
-# vocabulary would fill the memory if an answer never stops.
+# For longer texts, a model with `ends_at` returns logits for only its own small vocabulary. If an answer never stops,
+# logits for GPT-2's vocabulary would fill the memory.
 LONGEST = 32
 
 
 class LazyTokenizer:
-    """GPT-2's tokenizer, or one with fewer merges, which is loaded when it is first used.
+    """GPT-2's tokenizer, or one with fewer merges, that is loaded on first use.
 
-    Plain encoding and decoding use the tokenizers library, because many checks are faster than the import of
-    transformers. All other calls load the tokenizer from transformers.
+    Plain encoding and decoding use the tokenizers library, because importing transformers would take longer than many
+    checks. All other calls load the tokenizer from transformers.
 
     Args:
-        n_merges: the number of GPT-2's merges that the tokenizer makes; by default all. A tokenizer with fewer merges
-            cuts texts into other tokens, and its ids are in reverse order, so an id stands for another token.
+        n_merges: how many of GPT-2's merges the tokenizer uses; by default all. A tokenizer with fewer merges splits
+            texts into different tokens. Its ids are in reverse order, so that an id has a different meaning.
     """
 
     n_merges: int | None = None  # copy and pickle create an object without __init__
@@ -55,7 +55,7 @@ class LazyTokenizer:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # copy and pickle look up special methods before __init__ has run.
+            # copy and pickle look up special methods before __init__ has run
             raise AttributeError(name)
         return getattr(self._complete, name)
 
@@ -98,25 +98,25 @@ def _load_small_tokenizer(n_merges: int) -> GPT2Tokenizer:
     vocabulary, merges = _small_tables(n_merges)
     return GPT2Tokenizer(
         vocab=vocabulary,
-        merges=merges,  # pyright: ignore[reportArgumentType]  # the annotation of transformers lacks pairs
+        merges=merges,  # pyright: ignore[reportArgumentType]  # transformers' annotation does not allow pairs
         pad_token=END_OF_TEXT,
         model_max_length=int(1e9),
     )
 
 
 class FakeModelOutput(NamedTuple):
-    """The result of FakeCausalLM, with the fields of a Hugging Face result: the logits, and the cache."""
+    """The result of FakeCausalLM, with the same fields as a Hugging Face result: the logits, and the cache."""
 
     logits: Float[Tensor, "*batch seq vocab"]
     past_key_values: Int[Tensor, "*batch past"]
 
 
 class FakeCausalLM(nn.Module):
-    """A tiny model with the interface of Hugging Face. The logits at a position depend on all tokens up to it.
+    """A tiny model with Hugging Face's interface. The logits at a position depend on all tokens up to that position.
 
     Args:
         rand: a function that samples the model's tables, as `rand(*shape)`.
-        ends_at: the number of tokens after which the model predicts `<|endoftext|>`; the model then has GPT-2's
+        ends_at: the number of tokens after which the model predicts `<|endoftext|>`. The model then has GPT-2's
             vocabulary. With None, the model has `vocab` tokens and never predicts an end.
     """
 

@@ -1,4 +1,4 @@
-"""Lesson 08: a tokenizer of letters, a model for the generation loop, and a model for one training step."""
+"""Lesson 08: a letter tokenizer, a model for the generation loop, and a model for one training step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LETTERS = "_abcdefgh. "  # the index of each character is its token id
 
 
 class LetterTokenizer:
-    """A tokenizer of the letters a to h, the full stop and the space. The id of "a" is 1; id 0 is decoded as "_"."""
+    """A tokenizer for the letters a to h, the full stop and the space. The id of "a" is 1; id 0 is decoded as "_"."""
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
         ids = [_LETTERS.index(c) for c in text]
@@ -34,15 +34,15 @@ class LetterTokenizer:
 
 
 class FakeTextModel(nn.Module):
-    """A model that predicts a letter from the whole text, or STOP when the text has a given length.
+    """A model that predicts a letter from the whole text, or STOP at a given length of the text.
 
     Args:
         table: a tensor [9, 9] that maps the tokens so far to the next letter.
         stop_length: the length of the text at which the model predicts STOP; None for never.
-        forced_characters: the predicted characters for some lengths of the text. For a length within the prompt, the
+        forced_characters: for some lengths of the text, the characters to predict. For a length within the prompt, the
             prediction is not at the last position.
 
-    The model raises a RuntimeError in an endless loop.
+    In an endless loop, the model raises a RuntimeError.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class FakeTextModel(nn.Module):
         super().__init__()
         # A parameter, because an answer may look up the model's device in `model.parameters()`.
         self.table = nn.Parameter(table, requires_grad=False)
-        self.part = nn.Identity()  # a part has a mode of its own
+        self.part = nn.Identity()  # each part has its own training mode
         self.stop_length, self._n_calls = stop_length, 0
         self.forced_characters = forced_characters or {}
 
@@ -63,7 +63,7 @@ class FakeTextModel(nn.Module):
             ValueError: a token is not one of the 11.
         """
         self._n_calls += 1
-        # All runs of one check together call the model fewer than 1000 times.
+        # All runs in one check together call the model fewer than 1000 times.
         if src.shape[1] > 80 or self._n_calls > 3000:
             raise RuntimeError(
                 "your loop calls the model without end. It must end after max_len rounds (28 by default), even if the"
@@ -91,7 +91,7 @@ class FakeOptimizer:
 
     Args:
         rate: the learning rate.
-        signs: use only the signs of the gradients, as Adam does in its first step.
+        signs: use only the signs of the gradients, like Adam in its first step.
     """
 
     def __init__(self, parameters: list[nn.Parameter], rate: float, signs: bool) -> None:
@@ -99,7 +99,7 @@ class FakeOptimizer:
         self.restart(parameters)
 
     def restart(self, parameters: list[nn.Parameter]) -> None:
-        """Forget all steps, and update these parameters from now on, with the original learning rate."""
+        """Forget all steps. From now on, update these parameters with the original learning rate."""
         self.param_groups, self.state = [{"params": parameters, "lr": self.rate}], {}
         self.steps = 0
 
@@ -121,14 +121,14 @@ class FakeOptimizer:
 class FakeTrainableModel(nn.Module):
     """A table of logits for the next token, and a bias, for one training step.
 
-    The logits in eval mode differ from those in training mode, as in a model with dropout. Each answer gets a copy of
-    the model, and the optimizer always updates the newest copy.
+    The logits differ between eval mode and training mode, as in a model with dropout. Each answer gets a copy of the
+    model, and the optimizer always updates the newest copy.
 
     Args:
-        table: the logits in training mode divided by 3, without the bias, [vocab, vocab].
-        bias: the bias of the logits divided by 3, [vocab]. Like a real model, this model has parameters with one axis.
+        table: a third of the logits in training mode, without the bias, [vocab, vocab].
+        bias: a third of the bias in the logits, [vocab]. It is a parameter with one axis, as in a real model.
         signs: whether the optimizer uses only the signs of the gradients.
-        fresh: whether the copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
+        fresh: whether copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class FakeTrainableModel(nn.Module):
         return twin.train(self.training)
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
-        """Return the logits of the next tokens."""
+        """Return the logits for the next tokens."""
         return (3.0 if self.training else 1.5) * (self.table[src] + self.bias)
 
 
@@ -163,15 +163,15 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
     """Collect the effects of one training step.
 
     Returns:
-        The loss, the parameters (the table, and the bias as its last row), and four facts: whether the result is a
+        The loss, the parameters (the table, with the bias as its last row), and four facts: whether the result is a
         float; whether the model is in training mode; whether a parameter changed (1), none changed although there are
-        gradients (0), or none changed and there are no gradients (-1); and the number of steps of the optimizer.
+        gradients (0), or none changed and there are no gradients (-1); and how many steps the optimizer took.
     """
     if result is None:
         return None
     loss = result
     if hasattr(result, "__float__"):
-        # Several numbers cannot be converted; the check then compares their shape.
+        # If the result has several numbers, they cannot be converted, and the check compares their shape.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
     changed = not all(map(torch.equal, model.parameters(), model.start))
@@ -182,7 +182,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
 
 
 def remove_last_layer(model: nn.Module) -> None:
-    """Remove the last layer of a CogModel, as a later cell of the lesson does."""
+    """Remove the last layer of a CogModel, as a later cell in the lesson does."""
     layers = model.get_submodule("layers")
     assert isinstance(layers, nn.ModuleList)
     del layers[-1]

@@ -24,7 +24,7 @@ class _RecordingLinear(nn.Linear):
 
 
 class HeadOutputModel(FakeGPT):
-    """A model that returns, instead of logits, the input of out_proj in block `layer` after all hooks."""
+    """A model that returns, instead of logits, the input of out_proj in block `layer` after all hooks have run."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)
@@ -38,11 +38,11 @@ class HeadOutputModel(FakeGPT):
 
 @torch.no_grad()
 def view_without_hooks(result: object, model: FakeGPT, *rest: object) -> object:
-    """Collect the result of a call and the state of the model after the call, and remove all hooks.
+    """Collect the result of a call and the model's state after the call, and remove all hooks.
 
     Returns:
-        The result, the model's logits for a fixed text, and two facts: the number of hooks that the answer did not
-        remove, and whether the model is in training mode.
+        The result, the model's logits for a fixed text, and two facts: how many hooks the answer did not remove, and
+        whether the model is in training mode.
     """
     if result is None:
         return None

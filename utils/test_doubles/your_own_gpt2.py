@@ -1,4 +1,4 @@
-"""Lesson 12: a small GPT-2 whose parts have the names that the lesson uses.
+"""Lesson 12: a small GPT-2 whose parts have the names from the lesson.
 
 An answer can call the whole model or its parts. With `strict=True`, the model, W_key and W_value raise an error if they
 get more than one position in a pass after the prompt.
@@ -104,7 +104,7 @@ class FakeGPT(nn.Module):
 
 
 def silence_mlp(block: nn.Module) -> None:
-    """Replace the result of a block's MLP by zeros, with a hook, as a later cell of the lesson does."""
+    """Replace the result of a block's MLP with zeros, using a hook, as a later cell in the lesson does."""
     block.get_submodule("mlp").register_forward_hook(_return_zeros)
 
 

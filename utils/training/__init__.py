@@ -1,1 +1,1 @@
-"""Train the models of the course: the training loop, its display, and the bundled small GPT-2."""
+"""Train the course's models: the training loop, its display, and the bundled small GPT-2."""

@@ -1,4 +1,4 @@
-"""Publish a bundled asset: reproducibly, and as a complete folder or not at all."""
+"""Publish a bundled asset reproducibly, and either as a complete folder or not at all."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class PublishError(ValueError):
 
 
 def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bool = False) -> None:
-    """Check before a long training that `folder` may be written.
+    """Check that `folder` may be written, before a long training run starts.
 
     Args:
-        kept: names of further files of the asset, which another command writes.
+        kept: the names of additional files in the asset, which another command writes.
         replace: True if an older asset may be replaced.
 
     Raises:
-        PublishError: an asset already exists, or the folder has files that do not come from this project.
+        PublishError: an asset already exists, or the folder contains files that do not come from this project.
     """
     existing = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     foreign = sorted(existing - {*FILES, *kept})
@@ -51,7 +51,7 @@ def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bo
 
 @contextlib.contextmanager
 def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
-    """Yield an empty folder to write into; it replaces `folder` when the block ends without an error.
+    """Yield an empty folder to write into. It replaces `folder` when the block ends without an error.
 
     The files named in `kept` are copied from the older folder. After an error, the older folder is unchanged.
     """
@@ -63,7 +63,7 @@ def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
 
 
 def serialize_weights(tensors: Mapping[str, Float[Tensor, "..."] | Int[Tensor, "..."]]) -> bytes:
-    """Return the content of `model.safetensors`, with the tensors in the order of their names."""
+    """Return the content of `model.safetensors`, with the tensors sorted by name."""
     from safetensors.torch import save
 
     return save({name: tensors[name].contiguous() for name in sorted(tensors)}, metadata={"format": "pt"})
@@ -71,7 +71,7 @@ def serialize_weights(tensors: Mapping[str, Float[Tensor, "..."] | Int[Tensor, "
 
 @contextlib.contextmanager
 def deterministic_algorithms(device: str) -> Iterator[None]:
-    """Make the block reproducible on the same machine, without a change to the caller's random state."""
+    """Make the block reproducible on this machine. The caller's random state does not change."""
     before = torch.are_deterministic_algorithms_enabled()
     if device != "cpu":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -84,7 +84,7 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Require that a training run was not interrupted, because its weights would not match the recipe.
+    """Require that a training run completed all its steps. Otherwise, its weights do not match the recipe.
 
     Raises:
         PublishError: the training was interrupted.
@@ -96,7 +96,7 @@ def require_finished(history: History, steps: int) -> None:
 def write_card(folder: Path, name: str, device: str, **fields: object) -> None:
     """Fill the model card template `name`, and write it next to `model.safetensors` as `README.md`.
 
-    Every template may use `digest`, `megabytes` and `kilobytes` of the weights, and `where`, the machine of the
+    Every template may use `digest`, `megabytes` and `kilobytes` (of the weights), and `where`, the machine that ran the
     training, because the results depend on it.
     """
     weights = (folder / "model.safetensors").read_bytes()

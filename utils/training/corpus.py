@@ -1,11 +1,12 @@
 """Generate any amount of training text for the small GPT-2 from our own word lists and grammar.
 
-The text has short stories, sentences on who gave what to whom, questions, short dialogues, counting, repeated lists and
-plain statements. `sentences(seed)` never ends; the same seed gives the same text on every machine and in every version
-of Python.
+The text contains short stories, sentences about who gave what to whom, questions, short dialogues, counting, repeated
+lists and plain statements. `sentences(seed)` never ends. The same seed gives the same text on every machine and in
+every version of Python.
 
-Some combinations are held out, so that tests can use sentences that a model has never read: a tenth of all pairs of
-names, and a tenth of all pairs of a place and an object, chosen by a hash. No text of `sentences` contains one of them.
+Some combinations are held out, so that tests can use sentences that a model has never read. A hash selects them: a
+tenth of all pairs of names, and a tenth of all pairs of a place and an object. No text from `sentences` contains a
+held-out combination.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ HE = """John Tom Jack David Peter Bob Paul Mark Sam Adam George Henry James Dani
 Hugo Luke Martin Thomas Robert Kevin Carl Eric Victor Omar""".split()
 NAMES = sorted(SHE + HE)
 
-# The first words of each list are the most frequent, so that a model has clear preferences that temperature can change.
+# The first words in each list are the most frequent. A model then has clear preferences, which temperature can change.
 PLACES = """store park school beach library garden market station office kitchen museum river farm lake zoo cafe
 restaurant hospital cinema church bakery forest hotel bridge harbor theater castle airport playground village""".split()
 OBJECTS = """drink book ball apple gift letter flower hat cake map key ticket coat ring cup pen coin basket toy sandwich
@@ -76,7 +77,7 @@ Summer comes after spring.|Autumn comes after summer.|Winter comes after autumn.
 ]
 
 _SHE, _NAMES, _PLACES, _OBJECTS = frozenset(SHE), frozenset(NAMES), frozenset(PLACES), frozenset(OBJECTS)
-_HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs of the best-known sentence in attention research
+_HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs in the best-known sentence of attention research
 
 
 def is_held_out_pair(first: str, second: str) -> bool:
@@ -93,7 +94,7 @@ def has_held_out_pair(text: str) -> bool:
 
 
 def sentences(seed: int) -> Iterator[str]:
-    """Yield training texts without end, each of one to eight sentences; none contains a held-out combination."""
+    """Yield training texts without end. Each has one to eight sentences; none contains a held-out combination."""
     writer = _TextSampler(seed)
     kinds, weights = zip(*_KINDS.items())
     while True:
@@ -103,9 +104,9 @@ def sentences(seed: int) -> Iterator[str]:
 
 
 def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists of `shortest` to `longest` different indices into `words`, without end.
+    """Yield lists without end. Each contains `shortest` to `longest` different indices into `words`.
 
-    The words of a list never contain a held-out combination.
+    The words in a list never contain a held-out combination.
     """
     writer = _TextSampler(seed)
     while True:
@@ -115,10 +116,11 @@ def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: i
 
 
 def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, str]]:
-    """Return `n` different prompts with their next word.
+    """Return `n` different prompts, each with its next word.
 
-    An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`,
-    `sentences` contains neither the prompt's two names nor its place and object together; otherwise it contains both.
+    An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, the
+    prompt's two names never occur together in `sentences`, and neither do its place and object. Otherwise, both
+    combinations may occur there.
 
     Raises:
         ValueError: `n` different prompts were not found; perhaps fewer exist.
@@ -137,7 +139,7 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
 class _TextSampler:
     """Samples words and writes texts.
 
-    It uses only `random()`, which returns the same numbers in every version of Python.
+    It uses only `random()`, which gives the same numbers in every version of Python.
     """
 
     def __init__(self, seed: int) -> None:
@@ -155,7 +157,7 @@ class _TextSampler:
         return self._random() < p
 
     def choose_weighted(self, options: Sequence[T], weights: Sequence[float] | None = None) -> T:
-        """Choose one option by its weight; by default, the first options are the most likely."""
+        """Choose one option by weight. By default, the first options are the most likely."""
         weights = weights or [1 / (rank + 3) for rank in range(len(options))]
         left = self._random() * sum(weights)
         for option, weight in zip(options, weights):
@@ -181,9 +183,9 @@ class _TextSampler:
     # Texts
 
     def gift_prompt(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
-        """Return a prompt and the name of the receiver, who is not the giver.
+        """Return a prompt, and the name of the person who receives the gift and is not the giver.
 
-        A prompt is `When Mary and John went to the store, John gave a drink to`.
+        An example of a prompt is `When Mary and John went to the store, John gave a drink to`.
         """
         giver, other = (a, b) if self.is_chosen(0.5) else (b, a)
         first = self.choose("When", "When", "After", "While", "As", "Once")
@@ -366,7 +368,7 @@ class _TextSampler:
         return text + self.choose(".", "")
 
     def _repeat(self) -> str:
-        """Write a list several times, so that each word predicts the next one from the second time on."""
+        """Write a list several times, so that from the second time on, each word predicts the next one."""
         source = self.choose(WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES)
         n = self.random_integer(3, min(12, len(source) - 1))
         words = self.sample(source, n)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
-N_ASKED = 200  # number of held-out sentences in a measurement
+N_ASKED = 200  # number of held-out sentences in one measurement
 N_LISTS, LIST_LENGTHS = 100, (10, 30)
 
 
@@ -27,7 +27,7 @@ N_LISTS, LIST_LENGTHS = 100, (10, 30)
 class GPT2Metrics:
     """The numbers in the model card.
 
-    Probabilities and weights are means; `other` is the total probability of all untrained tokens.
+    Probabilities and weights are means. `other` is the total probability of all untrained tokens.
     """
 
     loss: float
@@ -40,8 +40,8 @@ class GPT2Metrics:
     heads: Float[Tensor, "n_heads 3"]  # mean weight on the previous position, the position itself, position 0
     uniform: float
     repeated: float  # share of correct tokens in the second half of repeated random lists
-    induction: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the token after the first occurrence
-    previous: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the previous position
+    induction: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the token after the earlier copy
+    previous: Float[Tensor, "n_layers n_heads"]  # in the same lists, mean weight on the previous position
 
     def summary_text(self) -> str:
         """Format the metrics for a terminal."""
@@ -63,10 +63,10 @@ class GPT2Metrics:
         ))  # fmt: skip
 
     def head_kinds(self) -> list[str]:
-        """Return the kind of each head of layer 0.
+        """Return the kind of each head in layer 0.
 
-        The kind is that of the largest of the three weights, if this weight is at least 1.4 times the uniform weight;
-        otherwise it is "other".
+        The largest of the three weights decides the kind if it is at least 1.4 times the uniform weight. Otherwise, the
+        kind is "other".
         """
         names = ("previous", "current", "first")
         return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]
@@ -74,8 +74,7 @@ class GPT2Metrics:
     def best_heads(self) -> list[tuple[int, float, int, float]]:
         """Return two heads for each layer, with their values.
 
-        They are the head with the largest weight on the previous position, and the head with the highest induction
-        score.
+        The first has the largest weight on the previous position. The second has the highest induction score.
         """
         (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
         return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))
@@ -83,7 +82,7 @@ class GPT2Metrics:
 
 @torch.no_grad()
 def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n: int = N_ASKED) -> GPT2Metrics:
-    """Measure a compact model on unseen input: `n` held-out sentences, and texts and random lists from another seed."""
+    """Measure a compact model on unseen input: `n` held-out sentences, and texts and lists with a different seed."""
     tokenizer, extra, compact = load_tokenizer(), untrained_logit_offset(len(ids)), compact_indices(ids)
     model.set_attn_implementation("eager")
 
@@ -91,8 +90,8 @@ def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n
         """Run the model on a prompt.
 
         Returns:
-            The probabilities of single tokens (the last column: the probability of each untrained token), the total
-            probability of all untrained tokens, and the attention patterns of layer 0.
+            The probabilities of single tokens (the last column is the probability of each untrained token), the total
+            probability of all untrained tokens, and the attention patterns in layer 0.
         """
         out = model(compact[tokenizer.encode(prompt)][None], output_attentions=True)
         logs = (out.logits[0] + extra).log_softmax(-1)
@@ -134,7 +133,7 @@ def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n
 
 
 def _measure_lists(model: GPT2LMHeadModel, ids: Tensor, seed: int) -> tuple[float, Tensor, Tensor]:
-    """Measure `repeated`, `induction` and `previous` of `GPT2Metrics`."""
+    """Measure `repeated`, `induction` and `previous` in `GPT2Metrics`."""
     extra, compact = untrained_logit_offset(len(ids)), compact_indices(ids)
     right, induction, previous = [], [], []
     longest = min(LIST_LENGTHS[1], model.config.n_positions // 2)

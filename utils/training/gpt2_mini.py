@@ -1,12 +1,12 @@
 """Train the bundled small GPT-2 from scratch on `utils.training.corpus`, measure it, and write it with its model card.
 
-The model predicts all of GPT-2's 50257 tokens. Only the tokens in the training text get their own embedding; all other
-tokens share one vector. In training, the softmax counts this vector once for each of these tokens, because
-log(number of these tokens) is added to its single logit.
+The model predicts all 50,257 tokens of GPT-2. Only the tokens in the training text get their own embedding. All other
+tokens share one vector, and therefore one logit. In training, log(number of these tokens) is added to this logit, so
+that the softmax counts it once for each of these tokens.
 
-The training has two parts. The first part trains all parameters on texts. The second part continues from these weights,
-rounded as they would be stored, and adds repeated random lists to the texts, until later layers look up which token
-followed the same token before. It does not change the parameters that determine where layer 0's heads attend.
+The training has two parts. The first part trains all parameters on texts. The second part starts from these weights,
+rounded as in the stored file. It adds repeated random lists to the texts, until later layers have learned to find which
+token followed the same token before. It does not change the parameters that determine where layer 0's heads attend.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from transformers import GPT2Config, GPT2LMHeadModel
 
 ASSET = ROOT / "utils" / "assets" / "gpt2-mini"
-# The second part does not train the embeddings, nor the queries, keys and values of layer 0 and the norm before them.
+# The second part trains neither the embeddings nor layer 0's queries, keys and values, nor the norm before them.
 KEPT = ("transformer.wte.", "transformer.wpe.", "transformer.h.0.ln_1.", "transformer.h.0.attn.c_attn.")
 
 
@@ -62,17 +62,17 @@ class GPT2MiniRecipe:
     n_head: int = 12
     n_positions: int = 128
     steps: int = 2100  # steps of the first part
-    # The share of steps with short rows: in these, the model learns sooner to copy names.
+    # The share of steps with short rows, in which the model learns to copy names sooner.
     short: float = 4 / 7
     short_row: int = 48
     batch: int = 2048  # tokens per step
-    rate: float = 2e-3  # AdamW's rate, for embeddings, norms and biases
-    matrix_rate: float = 1e-2  # Muon's rate, for the layers' matrices
+    rate: float = 2e-3  # AdamW's rate for embeddings, norms and biases
+    matrix_rate: float = 1e-2  # Muon's rate for the layers' matrices
     unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
-    push: float = 10.0  # the weight, in the loss, of the total probability of untrained tokens
-    more: float = 4 / 7  # the steps of the second part, divided by those of the first
+    push: float = 10.0  # the weight in the loss for the total probability of untrained tokens
+    more: float = 4 / 7  # the number of steps in the second part, divided by that in the first
     lists: float = 0.7  # the share of random lists at the beginning of the second part
-    attention_rate: float = 5e-3  # AdamW's rate in the second part, for queries, keys and values
+    attention_rate: float = 5e-3  # AdamW's rate for queries, keys and values in the second part
 
     def first_stages(self) -> list[Stage]:
         """Return the stages of the first part, in order."""
@@ -86,12 +86,12 @@ class GPT2MiniRecipe:
 
 
 def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
-    """Create the rows of the first part."""
+    """Create the rows for the first part."""
     return make_training_rows(recipe.first_stages(), recipe.seed, recipe.unknown)
 
 
 def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> TrainingRows:
-    """Create the rows of the second part from tokens that the first part has trained.
+    """Create the rows for the second part from tokens that the first part has trained.
 
     The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
     """
@@ -99,14 +99,14 @@ def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> Train
 
 
 def new_model(recipe: GPT2MiniRecipe, n_ids: int) -> GPT2LMHeadModel:
-    """Create a model over the compact ids.
+    """Create a model for the compact ids.
 
     The position embeddings start as waves, so that a head can find the previous position with a rotation.
     """
     from transformers import GPT2LMHeadModel
 
     torch.manual_seed(recipe.seed)
-    # gelu_pytorch_tanh is the formula of gelu_new in one fused operation.
+    # gelu_pytorch_tanh is the same formula as gelu_new, in one fused operation.
     model = GPT2LMHeadModel(_config(recipe, n_ids + 1, "gelu_pytorch_tanh"))
     with torch.no_grad():
         model.transformer.wte.weight.normal_(std=0.1)
@@ -141,7 +141,7 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
 def train_first_part(
     recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """Train the first part. Return the model, on the CPU and rounded to float16 as in the file, and the history."""
+    """Train the first part. Return the model on the CPU, rounded to float16 as in the file, and the history."""
     with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
@@ -184,10 +184,10 @@ def _train(
 def _optimisers(
     recipe: GPT2MiniRecipe, model: GPT2LMHeadModel, attention_rate: float | None
 ) -> list[torch.optim.Optimizer]:
-    """Create Muon for the matrices of the layers, and AdamW for all other parameters.
+    """Create Muon for the matrices in the layers, and AdamW for all other parameters.
 
-    AdamW also gets the queries, keys and values of layer 0, or, with `attention_rate`, of all layers. Muon's steps are
-    equally long in every direction, so these heads kept a little weight everywhere. With AdamW they specialise.
+    AdamW also trains the queries, keys and values of layer 0 or, with `attention_rate`, of all layers. Muon's steps are
+    equally long in every direction; with it, these heads kept a little weight everywhere. With AdamW, they specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -209,7 +209,7 @@ def _optimisers(
 def save(folder: Path, model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], recipe: GPT2MiniRecipe) -> None:
     """Write `config.json` and `model.safetensors` in float16.
 
-    `wte` has one row for each trained token, and one row that all other tokens share.
+    `wte` has one row for each trained token, and one row for all other tokens.
     """
     (folder / "model.safetensors").write_bytes(serialize_weights(_stored_tensors(model, ids)))
     (folder / "config.json").write_text(_config(recipe, VOCAB).to_json_string() + "\n", encoding="utf-8")
@@ -222,7 +222,7 @@ def _stored_tensors(model: GPT2LMHeadModel, ids: Tensor) -> dict[str, Float[Tens
 
 
 def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Int[Tensor, "n_ids"]]:
-    """Load the files of `save`: the compact model, and the ids of its tokens."""
+    """Load the files that `save` wrote: the compact model, and the ids of its tokens."""
     from safetensors.torch import load_file
 
     tensors = load_file(folder / "model.safetensors")
@@ -242,17 +242,17 @@ def train_and_publish(
     progress: bool = True,
     start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
-    """Train, measure, and write all files of the folder `out`, or none. With `replace`, an older folder is replaced.
+    """Train, measure, and write either all files of the folder `out` or none. `replace` allows an older folder.
 
     Args:
-        start: a folder with the result of the first part, as `save` writes it, to skip the first part. The `README.md`
-            in it says how long the first part took.
+        start: a folder with the result of the first part, as `save` writes it, to skip the first part. Its `README.md`
+            says how long the first part took.
 
     Returns:
-        The metrics, and the history of the second part, with the seconds of both parts.
+        The metrics, and the history of the second part with the seconds of both parts.
 
     Raises:
-        PublishError: the folder already exists, has other files, or the training was interrupted.
+        PublishError: the folder already exists, contains other files, or the training was interrupted.
     """
     out = Path(out)
     require_writable_asset(out, replace=replace)
@@ -283,7 +283,7 @@ def _read_training_minutes(folder: Path) -> float:
 
 
 def card_fields(recipe: GPT2MiniRecipe, n_ids: int, measured: GPT2Metrics) -> dict[str, object]:
-    """Return the fields of the card's template, except the training times and those that `write_card` adds."""
+    """Return the fields of the card's template, except the training times and the fields that `write_card` adds."""
     heads = [
         f"| 0.{head} | {' | '.join(f'{weight:.2f}' for weight in weights)} | {kind} |"
         for head, (weights, kind) in enumerate(zip(measured.heads.tolist(), measured.head_kinds()))

@@ -1,7 +1,7 @@
-"""Create the training data of the small GPT-2: rows of tokens, as indices into a compact vocabulary.
+"""Create the training data for the small GPT-2: rows of tokens, as indices into a compact vocabulary.
 
-Only the tokens in the training text have their own index, in the order of their ids; one further index represents all
-other tokens.
+Only the tokens in the training text have their own index, in the order of their ids. One additional index represents
+all other tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VOCAB, END = 50257, 50256
 UNKNOWN = -1  # the input for a hidden token
-IGNORED = -100  # ignore_index of torch's cross entropy: a position without a target
+IGNORED = -100  # marks a position without a target; it is ignore_index in torch's cross entropy
 LIST_LENGTHS = (5, 40)  # the shortest and the longest random list
 
 Stage = tuple[int, int, int]  # tokens per row, rows per step, steps
@@ -34,11 +34,11 @@ Asked = tuple[list[int], list[int]]  # input tokens and target tokens
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows of a training run.
+    """The rows for a training run.
 
     Attributes:
         ids: the trained tokens, ascending.
-        batches: for each step `(inputs, targets)`, as indices into `ids`; `len(ids)` represents every other token.
+        batches: for each step `(inputs, targets)`, as indices into `ids`. `len(ids)` represents all other tokens.
     """
 
     ids: Int[Tensor, "n_ids"]
@@ -58,9 +58,9 @@ def make_training_rows(
 
     Args:
         hidden_share: the share of texts in which an untrained token hides one word.
-        list_chance: the probability, at the first step of a stage, that a random list replaces a text; it falls
-            linearly and reaches 0 after the last step.
-        ids: the trained tokens, ascending; by default the tokens in the rows. Lists need `ids`.
+        list_chance: the probability that a random list replaces a text, at the first step of a stage. It falls linearly
+            and reaches 0 after the last step.
+        ids: the trained tokens, ascending. The default is the tokens in the rows; with lists, `ids` is required.
     """
     reader, blocks = _RowSampler(seed, hidden_share, ids), []
     for length, n_rows, steps in stages:
@@ -89,7 +89,7 @@ class _RowSampler:
         self.lists = iter(()) if ids is None else random_token_lists(ids, seed, *LIST_LENGTHS)
 
     def row(self, length: int, lists: float) -> Asked:
-        """Return the inputs at `length` positions, and the targets: the token after each position."""
+        """Return the inputs at `length` positions, and as targets the token after each position."""
         start = [END] if self.draw() < 0.5 else []
         read, asked = [*start], [*start]
         while len(read) <= length:
@@ -107,7 +107,7 @@ class _RowSampler:
     def _list(self) -> Asked:
         """Sample a list and write it twice.
 
-        The targets are only the predictable tokens: those of the second list, without its first token.
+        Only predictable tokens are targets: those in the second list, except its first token.
         """
         tokens = next(self.lists)
         return tokens * 2, [*[IGNORED] * (len(tokens) + 1), *tokens[1:], IGNORED]
@@ -120,7 +120,7 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
 
 
 def random_token_lists(ids: Int[Tensor, "n_ids"], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists of different trained tokens without end; none contains a held-out combination."""
+    """Yield lists of different trained tokens without end. None contains a held-out combination."""
     own = [token for token in ids.tolist() if token != END]
     words = [backend_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))
@@ -132,9 +132,10 @@ def compact_indices(ids: Int[Tensor, "n_ids"]) -> Int[Tensor, "vocab"]:
 
 
 def untrained_logit_offset(n_ids: int, device: torch.device | str = "cpu") -> Float[Tensor, "n_ids+1"]:
-    """Return the offset of the compact logits.
+    """Return the numbers to add to the compact logits.
 
-    The offset is log(number of untrained tokens) for the last logit, which represents them all, and 0 for the others.
+    The last logit represents all untrained tokens, so its offset is log(number of these tokens). All other offsets are
+    0.
     """
     extra = torch.zeros(n_ids + 1, device=device)
     extra[-1] = math.log(VOCAB - n_ids)

@@ -1,4 +1,4 @@
-"""The training loop of all lessons, with a progress display and schedules; Ctrl-C keeps the completed steps."""
+"""The training loop for all lessons, with a progress display and schedules. Ctrl-C keeps the completed steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 from utils.training.training_display import open_training_display
 
 Schedule = Callable[[int, int], float]
-SMALL = 1_000_000  # parameters; in a smaller model, a second thread does not speed up a step
+SMALL = 1_000_000  # parameters; below this size, a second thread does not speed up a step
 
 
 @dataclass
 class History:
-    """The record of a training run: `losses[i]` is the loss of step `steps[i]`, measured before the step."""
+    """The record of a training run. `losses[i]` is the loss at step `steps[i]`, measured before the update."""
 
     steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
@@ -66,28 +66,27 @@ def train(
     before_step: Callable[[int], None] | None = None,
     use_cuda_graph: bool = False,
 ) -> History:
-    """Take the steps from `first_step` to `steps` of `optimiser` on the loss that `step_loss(step)` returns.
+    """Train with `optimiser` on the loss that `step_loss(step)` returns, from step `first_step` to step `steps`.
 
-    Ctrl-C ends the run, keeps the completed steps, and sets `interrupted` in the history. A model of fewer than a
+    Ctrl-C ends the run, keeps the completed steps, and sets `interrupted` in the history. A model with fewer than a
     million parameters is trained on one thread.
 
     Args:
-        step_loss: samples the data of a step and returns the loss, one number.
+        step_loss: samples the data for a step and returns the loss, a single number.
         optimiser: one optimiser, or several with disjoint parameters.
-        schedule: `(step, steps) -> factor` for the initial rate of each parameter group.
-        clip: the maximum norm of all gradients together.
-        log_every: the interval at which the loss is read, because a GPU makes the program wait for it; the last loss is
-            always read.
+        schedule: `(step, steps) -> factor`, which multiplies the initial rate of each parameter group.
+        clip: the maximum norm of the gradient of all parameters.
+        log_every: the number of steps between two readings of the loss. Each reading makes the program wait for a GPU.
+            The last loss is always read.
         progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
-        first_step: the first step of a resumed run; the schedule still covers all `steps`.
-        before_step: called with the number of the step before each step, to sample data or to take readings.
-        use_cuda_graph: True records one step as a CUDA graph and replays it, because launching the dozens of tiny
-            kernels of a small model takes longer than running them. `step_loss` is then called only in the first few
-            steps, so it must not depend on the step or on the CPU. The rates must be tensors on the GPU, and Adam needs
-            `capturable=True`.
+        first_step: the first step of a resumed run. The schedule still covers all `steps`.
+        before_step: called before each step with the step's number, to sample data or take readings.
+        use_cuda_graph: True records one step as a CUDA graph and replays it. A small model has dozens of tiny kernels,
+            which take longer to launch than to run. `step_loss` is called only in the first few steps, so it must not
+            depend on the step or on the CPU. The rates must be tensors on the GPU, and Adam needs `capturable=True`.
 
     Raises:
-        ValueError: the loss is not one number, or is not finite.
+        ValueError: the loss is not a single number, or is not finite.
     """
     history, began = History(), time.perf_counter()
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
@@ -100,7 +99,7 @@ def train(
     def look(step: int, loss: Tensor) -> None:
         """Log the loss if logging is due at this step.
 
-        In eager steps, this happens before the update, so that a loss that is nan does not corrupt the weights.
+        In eager steps, this happens before the update, so that a loss of nan cannot corrupt the weights.
 
         Raises:
             ValueError: the loss is not finite.
@@ -143,8 +142,8 @@ def train(
 def one_thread() -> Iterator[None]:
     """Run the block on one torch thread.
 
-    Threads that split a small tensor mostly wait for each other: with two threads, a step of the course's models needs
-    twice as much CPU time on an idle machine, and takes ten times as long on a busy machine.
+    Threads that share a small tensor mostly wait for each other. With two threads, a training step of the course's
+    models needs twice as much CPU time on an idle machine, and takes ten times as long on a busy machine.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -159,7 +158,7 @@ Look = Callable[[int, Tensor], None]
 
 @dataclass
 class EagerStep:
-    """One step of eager operations: zero the gradients, compute the loss, backpropagate, clip, update."""
+    """A step that runs its operations eagerly: zero the gradients, compute the loss, backpropagate, clip, update."""
 
     step_loss: Callable[[int], Tensor]
     optimisers: list[torch.optim.Optimizer]
@@ -185,9 +184,9 @@ class EagerStep:
 
 @dataclass
 class GraphStep(EagerStep):
-    """One step on a GPU that is recorded as a CUDA graph and then replayed.
+    """A step on a GPU that is recorded as a CUDA graph and then replayed.
 
-    A few eager steps come first, on a separate stream, as torch requires.
+    A few eager steps run first, on a separate stream, as torch requires.
     """
 
     warm_up: int = 3
@@ -205,7 +204,7 @@ class GraphStep(EagerStep):
             return loss
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):  # this only records the step; the replay below runs it
+            with torch.cuda.graph(self.graph):  # only records the step; the replay below runs it
                 self.loss = super().__call__(step, lambda step, loss: None)
         self.graph.replay()
         look(step, self.loss)

@@ -1,4 +1,4 @@
-"""Show a training run while it happens: as a live page in a notebook, as a progress bar elsewhere."""
+"""Show a training run while it happens: as a live page in a notebook, or as a progress bar elsewhere."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from utils.show.widget import make_widget
 
 PAUSE = 0.1  # seconds between two messages to the page
-POINTS = 400  # The loss curve has at most this many points.
-LINES = 14  # The display shows about this many answers of the model.
+POINTS = 400  # the loss curve has at most this many points
+LINES = 14  # the display shows about this many of the model's answers
 
 
 @dataclass(frozen=True)
 class WritingSample:
     """A prompt that the model answers at regular intervals during training.
 
-    `write()` returns the model's answer; `expected` is the right answer.
+    `write()` returns the model's answer; `expected` is the correct answer.
     """
 
     prompt: str
@@ -31,7 +31,7 @@ class WritingSample:
 def open_training_display(
     steps: int, title: str = "training", first_step: int = 0, sample: WritingSample | None = None
 ) -> NotebookDisplay | TerminalDisplay:
-    """Return the display of a training run from `first_step` to `steps`.
+    """Return the display for a training run from `first_step` to `steps`.
 
     Call `update(done, loss)` after each step, and `close()` at the end.
     """
@@ -39,7 +39,7 @@ def open_training_display(
 
 
 def is_in_notebook() -> bool:
-    """Tell whether a notebook shows the output of this process; return False in a script and in terminal IPython."""
+    """Tell whether a notebook shows the output of this process; False for a script or IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
@@ -67,8 +67,8 @@ class NotebookDisplay:
     The saved notebook keeps the last state, which shows whether the training was stopped early.
 
     Attributes:
-        widget: its `state` has `done`, `loss`, `losses` (pairs of step and loss), `lines` (pairs of step and text) and
-            `running`; None before the first step.
+        widget: None before the first step. Its `state` has `done`, `loss`, `losses` (pairs of step and loss), `lines`
+            (pairs of step and text) and `running`.
     """
 
     def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
@@ -111,7 +111,7 @@ class NotebookDisplay:
 
     def _state(self, running: bool) -> dict[str, Any]:
         state = {"done": self.done, "loss": self.loss, "losses": [*self.losses], "lines": [*self.lines]}
-        if running:  # The final state must not depend on how fast the training ran.
+        if running:  # the final state must not depend on the speed of the training
             share = (self.steps - self.done) / (self.done - self.first)
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}

@@ -1,4 +1,4 @@
-"""Measure trained models under new conditions: other text lengths, scaled keys, and attention by distance."""
+"""Measure trained models under new conditions: different text lengths, scaled keys, and attention by distance."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ASSET = ROOT / "utils" / "assets" / "gram_attention"
 def accuracy_by_length(
     comparison: Comparison, lengths: Sequence[int] = (32, 48, 64, 96), period: int | None = None, n_texts: int = 64
 ) -> SeedResults:
-    """Return the share of repeated tokens that the trained models predict correctly in texts of other lengths.
+    """Return the share of repeated tokens that the trained models predict correctly in texts of different lengths.
 
     Args:
-        period: the number of tokens before they repeat. The default is half of the length, as in the training texts, so
-            the copy is further away in a longer text. With ``period=16`` the distance stays the same, and the tokens
+        period: the number of tokens before they repeat. The default is half the length, as in the training texts, so
+            the copy is further away in a longer text. With ``period=16``, the distance stays the same, and the tokens
             repeat until the text is full.
 
     Raises:
@@ -83,14 +83,14 @@ def accuracy_with_scaled_keys(
     n_scaled: int = 4,
     n_texts: int = HELD_OUT_TEXTS,
 ) -> SeedResults:
-    """Return the share of the copied half that is predicted correctly when some key vectors are multiplied by a factor.
+    """Return the share of correct predictions in the copied half when some key vectors are multiplied by a factor.
 
-    The keys are scaled at `n_scaled` random positions, chosen for each text separately.
+    The keys are scaled at `n_scaled` random positions, chosen separately for each text.
 
     Args:
-        factors: the factors for the keys; a factor above 1 makes a key loud, a factor below 1 quiet.
-        which: the copied tokens to count: "all"; "others", only the tokens whose own key (the key to be found) is not
-            multiplied; or "itself", only the tokens whose own key is multiplied.
+        factors: the factors for the keys. A factor above 1 makes a key loud; a factor below 1 makes it quiet.
+        which: the copied tokens to count. "all"; "others": only tokens whose own key (the key to be found) is not
+            scaled; "itself": only tokens whose own key is scaled.
 
     Raises:
         ValueError: `which` or `n_scaled` is invalid, or a layer does not call its module W_k.
@@ -104,7 +104,7 @@ def accuracy_with_scaled_keys(
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=held_out_generator()).argsort(-1) < n_scaled
-    own = chosen[:, : seq - seq // 2]  # a copied token needs the key seq // 2 positions before it
+    own = chosen[:, : seq - seq // 2]  # the key that a copied token needs is seq // 2 positions before it
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
 
     def share(model: nn.Module, factor: float) -> float:
@@ -130,7 +130,7 @@ def accuracy_with_scaled_keys(
 
 @torch.no_grad()
 def weight_by_distance(model: nn.Module, inputs: Int[Tensor, "batch seq"]) -> Float[Tensor, "heads seq"]:
-    """Return the mean weight of each head at the distances 0, 1, … while it predicts the copied half."""
+    """Return each head's mean weight at the distances 0, 1, … while it predicts the copied half."""
     weights = model(inputs, return_weights=True)[1].mean(0)
     first = inputs.shape[1] // 2  # this position predicts the first copied token
     n = weights.shape[-1]
@@ -139,17 +139,17 @@ def weight_by_distance(model: nn.Module, inputs: Int[Tensor, "batch seq"]) -> Fl
 
 
 def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
-    """Read the last results of `bench/gram_attention.py --write`, with five seeds of each layer.
+    """Read the latest results of `bench/gram_attention.py --write`, which trains each layer with five seeds.
 
     Returns:
         "settings": the settings of the training.
         "first": for each layer and seed, the step at which the model reaches 99 %.
         "gate": for each seed of the triple product, the heights of keys above the plane (relative to the key's length)
-        and their scores, for the right keys and for the others.
-        The other entries are `SeedResults`. "accuracy" and "loss": at each step; "longer": longer texts, with the
-        copy further away; "repeats": longer texts that repeat the same 16 tokens; "back": the weight at the distances
-        0, 1, …, mean over the heads; "far": the same from the last position of repeated texts of 64 tokens; "loud" and
-        "quiet" (also with " others" and " itself"): scaled keys, over the factor.
+        and their scores, for the correct keys and for the others.
+        The other entries are `SeedResults`. "accuracy" and "loss": at each step; "longer": longer texts, with the copy
+        further away; "repeats": longer texts that repeat the same 16 tokens; "back": the mean weight of all heads at
+        the distances 0, 1, …; "far": the same, seen from the last position of repeated texts of 64 tokens; "loud" and
+        "quiet" (also with " others" and " itself"): scaled keys, for each factor.
     """
     parts = json.loads(Path(path).read_text(encoding="utf-8"))
     for name, part in parts.items():

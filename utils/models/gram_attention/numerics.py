@@ -1,4 +1,4 @@
-"""Measure the numerical range, time and memory of a score by volume."""
+"""Measure the numerical range, the time and the memory of scores that are volumes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def upcast(*vectors: Float[Tensor, "*batch d"]) -> list[Float[Tensor, "*batch d"]]:
     """Convert the vectors of a volume to float32 if their dtype is smaller.
 
-    A score can be as large as a product of six lengths, and the largest number in float16 is 65,504.
+    A score can be as large as a product of six lengths, but the largest number in float16 is 65,504.
 
     Raises:
         ValueError: the lengths are so large that the squared volume overflows in the converted dtype, or they are not
@@ -46,7 +46,7 @@ class Cost:
 
     Attributes:
         seconds: the time of the fastest call.
-        peak: the largest number of bytes that the call held at once, without memory that was in use before.
+        peak: the maximum number of bytes that the call used at once, without memory that was in use before.
     """
 
     seconds: float
@@ -55,7 +55,7 @@ class Cost:
 
 @torch.no_grad()
 def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
-    """Measure time and memory of `call()`, without gradients, on one CPU thread.
+    """Measure the time and the memory of `call()`, without gradients, on one CPU thread.
 
     In such short calls, several threads would mostly wait for each other.
     """
@@ -68,7 +68,7 @@ def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
             times.append(time.perf_counter() - begin)
     with _ledger_type()() as ledger:
         call()
-    return Cost(min(times), ledger.peak)  # the fastest call is the least disturbed by other programs
+    return Cost(min(times), ledger.peak)  # other programs disturb the fastest call least
 
 
 @functools.cache
@@ -86,7 +86,7 @@ def _ledger_type() -> type:
         def __init__(self) -> None:
             super().__init__()
             self.now = self.peak = 0
-            self.users: dict[int, int] = {}  # storage → number of tensors that use it
+            self.users: dict[int, int] = {}  # maps a storage to the number of tensors that use it
             self.before: set[int] = set()
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -26,7 +26,7 @@ class CopyModel(nn.Module):
     """Embedding, one attention layer, output layer: no positions, no residual, no norm, as in the course's source text.
 
     Args:
-        attention: a causal module from [batch, seq, d_model] to [batch, seq, d_model]; with ``return_weights=True`` it
+        attention: a causal module from [batch, seq, d_model] to [batch, seq, d_model]. With ``return_weights=True``, it
             also returns the weights [batch, heads, seq, seq].
     """
 
@@ -41,7 +41,7 @@ class CopyModel(nn.Module):
     ) -> (
         Float[Tensor, "batch seq vocab"] | tuple[Float[Tensor, "batch seq vocab"], Float[Tensor, "batch heads seq seq"]]
     ):
-        """Return the logits; with `return_weights` also return the attention weights."""
+        """Return the logits. With `return_weights`, also return the attention weights."""
         if not return_weights:
             return self.unembed(self.attention(self.embed(tokens)))
         mixed, weights = self.attention(self.embed(tokens), return_weights=True)
@@ -70,7 +70,7 @@ class SeedRun:
 
 @dataclass(frozen=True)
 class SeedResults:
-    """Results of several seeds for each layer, with one column for each of `points`."""
+    """Results for each layer from several seeds, with one column for each item in `points`."""
 
     points: list[float]
     values: dict[str, Float[Tensor, "seeds points"]]
@@ -81,7 +81,7 @@ class SeedResults:
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Format mean, minimum and maximum over the seeds in per cent, one row for each point.
+        """Format mean, minimum and maximum over the seeds, in percent, with one row for each point.
 
         The table fits into half a window.
         """
@@ -91,8 +91,8 @@ class SeedResults:
             row = f"{point:>8g}"
             for numbers in self.values.values():
                 column = numbers[:, i].double()
-                # A share of counted tokens is often exactly between two printed values. The last bits differ between
-                # machines, so a first rounding removes them, and all machines print the same value.
+                # A share of counted tokens is often exactly between two printable values, and its last bits differ
+                # between machines. Rounding twice removes these bits, so that all machines print the same value.
                 low, mean, high = (round(100 * float(x), 4) for x in (column.min(), column.mean(), column.max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
             rows.append(row)
@@ -113,7 +113,7 @@ class Comparison:
 
     @property
     def models(self) -> dict[str, list[nn.Module]]:
-        """The trained models, one list for each layer, in the order of the seeds."""
+        """The trained models: a list for each layer, in the order of the seeds."""
         return {name: [run.model for run in runs] for name, runs in self.runs.items()}
 
     @property
@@ -139,7 +139,7 @@ class Comparison:
 
 
 def copied_half(tokens: Int[Tensor, "*batch seq"]) -> Int[Tensor, "*batch copied"]:
-    """Return the targets in the copied half."""
+    """Return the targets for the copied half."""
     return tokens[..., tokens.shape[-1] // 2 :]
 
 
@@ -174,19 +174,19 @@ def train_comparison(
     every: int = 10,
     progress: bool = True,
 ) -> Comparison:
-    """For each layer, train a `CopyModel` that contains it, under equal conditions.
+    """Train a `CopyModel` for each layer, under equal conditions.
 
     For each seed, all layers get the same texts in the same order, the same initial embeddings and the same number of
     steps.
 
     Args:
-        layers: a function for each name that returns an attention layer of width d_model.
+        layers: maps each name to a function that returns an attention layer of width d_model.
         batch: `(batch_size, seq_len, vocab_size, generator) -> (inputs, targets)`; by default the lesson's
             `copy_batch`.
         steps: the number of AdamW steps on the loss of the copied half; the learning rate `lr` decays along half a
             cosine.
-        every: the interval, in steps, at which loss and accuracy are measured on held-out texts; they are also measured
-            at the end.
+        every: the number of steps between two measurements of loss and accuracy on held-out texts. They are also
+            measured at the end.
 
     Raises:
         ValueError: there is no layer or no seed, or the lesson's `copy_batch` is missing.
@@ -205,7 +205,7 @@ def train_comparison(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 attention = make()
-                torch.manual_seed(seed)  # equal initial embeddings; layers use different amounts of random numbers
+                torch.manual_seed(seed)  # equal initial embeddings, however many random numbers a layer uses
                 model = CopyModel(attention, vocab_size, d_model)
             generator = torch.Generator().manual_seed(seed)
             next_batch = functools.partial(batch, batch_size, seq_len, vocab_size, generator=generator)
@@ -242,13 +242,13 @@ def _train_one(
     optimiser = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)
     history = train(loss, optimiser, steps, schedule=cosine_schedule, log_every=every, progress=progress, title=title)
     if history.interrupted:
-        raise KeyboardInterrupt  # trainings of different lengths cannot be compared
+        raise KeyboardInterrupt  # training runs of different lengths cannot be compared
     measure(steps)
     run.seconds = history.seconds
 
 
 def held_out_generator() -> torch.Generator:
-    """Return a generator that samples the held-out texts."""
+    """Return a generator for the held-out texts."""
     return torch.Generator().manual_seed(HELD_OUT)
 
 

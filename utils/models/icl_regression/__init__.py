@@ -1,9 +1,10 @@
-"""Linear regression in context with one attention layer, for lesson 10: data, layers, training, estimators,
-measurements.
+"""In-context linear regression with one attention layer, for lesson 10.
 
-A prompt consists of `z`, which has L examples (x_i, y_i) of one linear function, and `z_q`, a question (x_q, 0). The
-answer is y_q = β·x_q.
-Shapes: `n` prompts, `L` examples, `d` entries of x, `D = d + 1` entries of a token, `queries` questions about the same
+The modules contain the data, the layers, the training, the estimators and the measurements.
+
+A prompt consists of `z`, which contains L examples (x_i, y_i) of one linear function, and `z_q`, a question (x_q, 0).
+The answer is y_q = β·x_q.
+Shapes: `n` prompts, `L` examples, `d` entries in x, `D = d + 1` entries in a token, `queries` questions about the same
 examples.
 """
 

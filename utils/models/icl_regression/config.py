@@ -36,23 +36,23 @@ class RegressionConfig:
     """Everything that determines a run. The defaults train a layer of two heads in about five seconds.
 
     Args:
-        d, L: the number of entries of x, and of examples in a prompt (None: 8 · d).
+        d, L: the number of entries in x, and of examples in a prompt (None: 8 · d).
         n_head, n_layers, weight_tying, causal, writes, n_out: the model; `weight_tying`, `causal` and `writes` apply
             only to a stack (see `Stack`).
-        init: "random" (the defaults of nn.Linear, Q and K times `gain_qk`, V and O times `gain_ov`), "small_id",
-            "small_id_qk", "oppo_small_id".
-        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and further arguments of its torch class, without the
+        init: "random" (the defaults of nn.Linear, with Q and K multiplied by `gain_qk`, and V and O by `gain_ov`),
+            "small_id", "small_id_qk", "oppo_small_id".
+        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and further arguments for its torch class, except the
             rate.
-        lr_qk, lr_ov: the learning rate of Q and K, and the rate of all other parameters.
+        lr_qk, lr_ov: the learning rate for Q and K, and the rate for all other parameters.
         schedule: "cosine", "constant" or "one_cycle".
-        clip: the maximum norm of all gradients together; None does not clip.
+        clip: the maximum norm of the gradient of all parameters; None does not clip.
         steps: None means 4,000, or 8,000 for more than two heads, because these converge later.
         batch_size, queries: prompts in a batch, and questions about each prompt. Additional questions are cheap,
             because they share the examples.
         noise_std: see `draw`.
         log_every, validate_every, dynamics_every, matrices_every: the number of steps between readings of the training
-            loss, of the loss on fixed prompts, of w and μ of every head, and of the complete QK and OV products.
-        seed: the seed of the initial values and of the data.
+            loss, of the loss on fixed prompts, of w and μ for every head, and of the complete QK and OV products.
+        seed: the seed for the initial values and the data.
         device: None means a GPU if there is one, otherwise the CPU.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Sample prompts of linear regression, many at a time."""
+"""Sample prompts for linear regression, many at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Prompts(NamedTuple):
-    """Questions z_q and examples z, with D = d + 1 entries for each token, and the right answers y_q."""
+    """Questions z_q and examples z, with D = d + 1 entries in each token, and the correct answers y_q."""
 
     z_q: Float[Tensor, "n queries D"]
     z: Float[Tensor, "n L D"]
@@ -24,7 +24,7 @@ class Prompts(NamedTuple):
 
     @property
     def d(self) -> int:
-        """The number of entries of each vector x."""
+        """The number of entries in each vector x."""
         return self.z.shape[-1] - 1
 
     def split(self, size: int) -> Iterator[Prompts]:
@@ -47,8 +47,7 @@ def draw(
 ) -> Prompts:
     """Sample `n` prompts, each with its own β: x, x_q, β ~ N(0, I_d), y_i = β·x_i + noise, y_q = β·x_q without noise.
 
-    `noise_std` is relative: the standard deviation of the noise is noise_std · √d, because β·x has the standard
-    deviation √d.
+    `noise_std` is relative to the standard deviation √d of β·x: the noise has the standard deviation noise_std · √d.
 
     Raises:
         ValueError: a size is not positive, or `noise_std` is negative.
@@ -69,7 +68,7 @@ def draw(
 
 
 class PromptBuffer:
-    """A buffer of prompts for training: it samples many batches at a time and returns one batch for each step.
+    """A buffer of prompts for training. It samples many batches at a time and returns one batch for each step.
 
     Each refill has its own seed, so that a run can resume at any step. The position in the buffer is a tensor on the
     device, so that a recorded CUDA graph (see `utils.training.loop`) advances to the next batch without the CPU.
@@ -82,7 +81,7 @@ class PromptBuffer:
         self.buffered: Prompts | None = None
 
     def refill(self, step: int) -> None:
-        """Prepare for step `step`: sample new batches if the buffer is used up, or if a run starts or resumes."""
+        """Prepare for step `step`. Sample new batches if the buffer is used up, or if a run starts or resumes."""
         if self.buffered is not None and step % self.bulk:
             return
         c = self.config
@@ -97,7 +96,7 @@ class PromptBuffer:
         self.position.fill_(step % self.bulk)
 
     def next_batch(self) -> Prompts:
-        """Return the next batch; `refill` must be called first."""
+        """Return the next batch. `refill` must be called first."""
         assert self.buffered is not None
         batch = Prompts(*(t.index_select(0, self.position)[0] for t in self.buffered))
         self.position += 1

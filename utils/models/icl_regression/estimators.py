@@ -1,4 +1,4 @@
-"""Estimators of the answer to a question from its examples.
+"""Estimators: they answer a question from its examples.
 
 Each estimator is a function of (z_q, z) and returns a tensor with the shape of y_q, [n, queries, 1].
 """
@@ -23,7 +23,7 @@ def _split_prompts(z_q: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator:
     """Return the estimator Σ_h μ_h · Σ_i softmax_i(w_h · x_q·x_i) · y_i.
 
-    This is the function of a layer whose heads have only the two numbers w_h and μ_h.
+    A layer computes this function if each head has only the two numbers w_h and μ_h.
 
     Raises:
         ValueError: `w` and `mu` have different lengths.
@@ -43,7 +43,7 @@ def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator
 
 
 def gradient_step(rate: float = 1.0) -> Estimator:
-    """Return one step of gradient descent from β = 0 on the squared error of the examples.
+    """Return the estimator that takes one gradient step from β = 0 on the squared error of the examples.
 
     The step predicts rate/L · Σ_i y_i · x_i·x_q.
     """
@@ -66,8 +66,8 @@ def centred_step(rate: float = 1.0) -> Estimator:
 def ridge(strength: float) -> Estimator:
     """Return the estimator with β = (XᵀX + strength · I)⁻¹ Xᵀ y.
 
-    With strength = d · noise_std², the variance of the noise, no estimator has a smaller expected squared error on
-    these prompts, because β ~ N(0, I) (Garg et al., "What Can Transformers Learn In-Context?", 2022).
+    Because β ~ N(0, I), no estimator has a smaller expected squared error on these prompts if strength is the variance
+    of the noise, d · noise_std² (Garg et al., "What Can Transformers Learn In-Context?", 2022).
 
     Raises:
         ValueError: `strength` is not positive.
@@ -84,7 +84,7 @@ def ridge(strength: float) -> Estimator:
 
 
 def least_squares(z_q: Tensor, z: Tensor) -> Tensor:
-    """Estimate with the β that minimises the squared error on the examples. If several do, use the shortest."""
+    """Estimate with the β that minimises the squared error on the examples. If several β do, use the shortest."""
     x_q, x, y = _split_prompts(z_q, z)
     return x_q @ (torch.linalg.pinv(x) @ y)
 
@@ -100,9 +100,9 @@ def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> 
 
 
 def best_mu(w: float, prompts: Prompts, heads: int = 2) -> tuple[float, float]:
-    """Return the μ with the smallest mean squared error of `kernel((w, −w), (μ, −μ))` on these prompts, and this error.
+    """Return the μ with the smallest mean squared error of `kernel((w, −w), (μ, −μ))` on these prompts, and the error.
 
-    With `heads=1` the estimator is `kernel(w, μ)`. The error is a parabola in μ; its minimum is at Σ y_q·k / Σ k²,
+    With `heads=1`, the estimator is `kernel(w, μ)`. The error is a parabola in μ. Its minimum is at Σ y_q·k / Σ k²,
     where k is the estimate for μ = 1.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Measure the errors of estimators: on one set of prompts, and for several prompt lengths with repeated samples."""
+"""Measure the errors of estimators on one set of prompts, or for several prompt lengths with repeated samples."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int = 20_000) -> float:
-    """Return the mean of (estimate − y_q)² over all questions; `estimator` may also be a model.
+    """Return the mean of (estimate − y_q)² over all questions. `estimator` may also be a model.
 
     Raises:
-        ValueError: the shape of the estimates differs from y_q; broadcasting would hide this.
+        ValueError: the estimates and y_q differ in shape. (Broadcasting would hide this.)
     """
     total = torch.zeros((), dtype=torch.float64, device=prompts.y_q.device)
     with torch.no_grad():
@@ -37,7 +37,7 @@ def mean_squared_error(estimator: Estimator, prompts: Prompts, chunk_size: int =
 
 @dataclass(frozen=True)
 class ErrorCurves:
-    """The errors of each method for several prompt lengths."""
+    """Each method's errors for several prompt lengths."""
 
     lengths: tuple[int, ...]
     errors: Mapping[str, Float[Tensor, "repeats lengths"]]

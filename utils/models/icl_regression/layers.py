@@ -2,8 +2,8 @@
 
 A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
 with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical
-Framework for Transformer Circuits", 2021). The layers here compute with these products. The results are the same, and
-for tokens of 6 numbers this needs much less work.
+Framework for Transformer Circuits", 2021). The layers here compute with these products. The results are the same, but
+for tokens with 6 numbers, this is much faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 class QueryLayer(nn.Module):
-    """One layer of `n_head` heads in which questions attend only to the examples, not to questions.
+    """One layer with `n_head` heads. Questions attend only to the examples, not to questions.
 
     Each head is as wide as a token: the weights of `q_proj, k_proj, v_proj` are [heads · D, D], and those of `o_proj`
     [n_out, heads · D].
@@ -39,7 +39,7 @@ class QueryLayer(nn.Module):
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
         """Set the initial values.
 
-        They are the defaults of nn.Linear times a gain, or small multiples of the identity in every head.
+        They are the defaults of nn.Linear multiplied by a gain, or small multiples of the identity in every head.
         """
         eye, heads = torch.eye(self.n_embd), self.n_head
         with torch.no_grad():
@@ -50,7 +50,7 @@ class QueryLayer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # only the queries get the sign; with negated keys too, it would cancel
+            if init == "oppo_small_id":  # only queries get the sign; if keys did too, the signs would cancel
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))
@@ -63,10 +63,10 @@ class QueryLayer(nn.Module):
         z: Float[Tensor, "n L D"],
         allowed: Bool[Tensor, "queries L"] | None = None,
     ) -> Float[Tensor, "n queries n_out"]:
-        """Return the output for each question; it is zero for a question that is not allowed to attend to any example.
+        """Return the output for each question. It is zero for a question that may not attend to any example.
 
         Args:
-            allowed: True at the examples to which a question may attend; None allows all.
+            allowed: True at the examples that a question may attend to; None allows all.
         """
         qk, ov = _qk_ov_products(self)
         n, queries, D = z_q.shape
@@ -84,12 +84,12 @@ class QueryLayer(nn.Module):
 class Stack(nn.Module):
     """Several layers on one residual stream, and a linear map that computes the predictions for the questions.
 
-    Each layer adds the output of its heads, which attend to the examples, to every token. No token attends to a
+    In each layer, the heads attend to the examples, and their output is added to every token. No token attends to a
     question.
 
     Args:
         weight_tying: True shares one set of weights between all layers.
-        causal: True lets an example attend only to earlier examples, as in a language model; False lets it attend to
+        causal: True lets an example attend only to earlier examples, as in a language model. False lets it attend to
             all examples.
         writes: "token", or "y" if the layers may change only the last number of a token.
     """
@@ -124,7 +124,7 @@ class Stack(nn.Module):
 
 
 def build_model(config: RegressionConfig) -> QueryLayer | Stack:
-    """Build the untrained model of a configuration from its seed; the global random state does not change."""
+    """Build the untrained model for a configuration from its seed. The global random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if config.n_layers == 1:
@@ -139,7 +139,7 @@ def build_model(config: RegressionConfig) -> QueryLayer | Stack:
 
 
 def circuits(model: nn.Module) -> tuple[Float[Tensor, "layers heads D D"], list[Float[Tensor, "heads D n_out"]]]:
-    """Return the two products of every head: QK of all layers, and OV of each layer.
+    """Return the two products of every head: QK for all layers, and OV for each layer.
 
     `model` is a `QueryLayer`, a `Stack`, or any module with the four projections of a `QueryLayer`. In a stack, the
     last layer's OV includes the final linear map.
@@ -181,7 +181,7 @@ def _qk_ov_products(layer: LessonModule) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """The deviation of a head from "w times the identity on x, and μ times y".
+    """How far a head deviates from "w times the identity on x, and μ times y".
 
     Attributes:
         layer, head: the position of the head in the model.
@@ -201,7 +201,7 @@ class HeadStatistics:
 
 
 def statistics(model: nn.Module) -> list[HeadStatistics]:
-    """Compute the `HeadStatistics` of every head."""
+    """Compute `HeadStatistics` for every head."""
     qk, ov = circuits(model)
     d = qk.shape[-1] - 1
     head_statistics = []
