@@ -45,11 +45,25 @@ def test_what_is_typed_is_what_is_judged(show_widget, snapshot):
     assert page.root.get_by_role("status").inner_text() == page.root.locator(".note").text_content()
 
 
-def test_a_wrong_guess_is_shown_with_the_answer_and_the_first_guess_counts(show_widget, snapshot):
+def test_no_confidence_is_preselected(show_widget):
+    page = show_widget(explore.predict("How many?", 10))
+    assert page.root.locator("input:checked").count() == 0
+    guess(page, "10")
+    assert page.sent_messages() == [{"event": "answered", "right": True, "sure": "", "said": "10"}]
+    assert page.root.locator("input:checked").count() == 0 and page.root.get_by_role("radio").first.is_disabled()
+
+
+def test_after_a_second_wrong_guess_the_answer_is_shown_and_the_first_guess_counts(show_widget, snapshot):
     page = show_widget(explore.predict("How many?", 10))
     page.root.get_by_role("radio", name="certain").check()
     guess(page, "12")
-    assert verdict(page) == "failed" and note(page) == snapshot
+    assert verdict(page) == "failed" and note(page) == snapshot(name="first guess")
+    assert note(page) == page.root.get_by_role("status").inner_text()
+    guess(page, "12")  # the same guess again is not a second guess
+    assert note(page) == snapshot(name="first guess")
+    assert page.root.get_by_role("radio", name="guessing").is_disabled()
+    guess(page, "11")
+    assert verdict(page) == "failed" and note(page) == snapshot(name="second guess")
     first = note(page)
     box = page.root.get_by_role("textbox")
     assert box.get_attribute("readonly") is not None
@@ -57,7 +71,43 @@ def test_a_wrong_guess_is_shown_with_the_answer_and_the_first_guess_counts(show_
     page.root.get_by_role("button", name="Show me").click(force=True)
     assert note(page) == first
     assert page.sent_messages() == [{"event": "answered", "right": False, "sure": "certain", "said": "12"}]
-    assert page.state() == {"guess": "12", "sure": "certain", "done": "guessed"}
+    assert page.state() == {"guess": "11", "first": "12", "sure": "certain", "done": "guessed"}
+
+
+HINTS = {  # an answer, a wrong guess, and a part of the reply
+    "lower": (10, "12", "the answer is lower than 12."),
+    "higher": (-0.5, "−3", "the answer is higher than −3."),
+    "infinite": (math.inf, "7", "the answer is higher than 7."),
+    "too many numbers": ([6, 3], "6, 3, 1", "the answer has 2 numbers."),
+    "second number": ([6, 3], "6, 2", "number 2 of the answer is higher than 2."),
+    "word": ("journey", "starts", "Not this time. You have one more guess."),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_a_wrong_first_guess_gets_a_direction_and_a_second_guess(show_widget, name):
+    answer, text, reply = HINTS[name]
+    page = show_widget(explore.predict("What?", answer, explain="Because."))
+    guess(page, text)
+    assert reply in note(page) and "Because." not in note(page) and page.state()["done"] == ""
+    guess(page, "6, 3" if isinstance(answer, list) else str(answer))
+    assert verdict(page) == "passed" and note(page).startswith("Right this time.") and "Because." in note(page)
+    assert len(page.sent_messages()) == 1
+
+
+def test_yes_or_no_has_no_second_guess(show_widget):
+    page = show_widget(explore.predict("Is it?", True))
+    guess(page, "no")
+    assert page.state()["done"] == "guessed" and "The answer: yes" in note(page)
+
+
+def test_a_saved_first_guess_is_shown_again(show_widget):
+    widget = explore.predict("How many?", 10, explain="Count.")
+    widget.state = {**widget.state, "guess": "12", "first": "12"}
+    page = show_widget(widget)
+    assert "lower than 12" in note(page) and "Count." not in note(page)
+    guess(page, "10")
+    assert note(page).startswith("Right this time.") and page.sent_messages() == []
 
 
 def test_focus_stays_where_it_was(show_widget):
@@ -118,6 +168,7 @@ def test_a_near_guess_is_right_and_shows_the_distance(show_widget, snapshot):
 
 def test_what_a_reader_types_is_text(show_widget):
     page = show_widget(explore.predict("What?", "a"))
+    guess(page, "b")
     guess(page, "<script>x</script>")
     assert "<script>" not in page.root.inner_html() and "<script>x</script>" in note(page)
 

@@ -25,11 +25,12 @@ def test_how_sure_and_how_right(progress_path, snapshot):
     for n in range(3):
         answer(f"{n}?", right=n > 0)
     answer("a?", right=True, sure="guessing", kind="quizzes")
+    answer("b?", right=False, sure="")
     calibration = load_calibration()
-    assert calibration.counts == {"certain": (2, 3), "fairly sure": (0, 0), "guessing": (1, 1)}
+    assert calibration.counts == {"certain": (2, 3), "fairly sure": (0, 0), "guessing": (1, 1), "": (0, 1)}
     assert str(calibration) == snapshot and str(calibration) in repr(progress())
     page = progress()._repr_html_()
-    assert "<b>3 of 4</b>" in page and "width:67%" in page and "fairly" not in page
+    assert "<b>3 of 5</b>" in page and "width:67%" in page and "fairly" not in page
 
 
 def test_the_oldest_three_are_asked_again_and_go_to_the_end(progress_path):
@@ -45,7 +46,7 @@ def test_the_oldest_three_are_asked_again_and_go_to_the_end(progress_path):
 
 def test_a_quiz_is_asked_again_with_nothing_chosen(progress_path):
     answer("q", right=True, kind="quizzes")
-    assert question_widget(read_answers()["q"]).state == {"chosen": [], "sure": "fairly sure"}
+    assert question_widget(read_answers()["q"]).state == {"chosen": [], "sure": ""}
 
 
 def test_nothing_to_warm_up_with(progress_path, capsys, snapshot):

@@ -51,6 +51,16 @@ export function judged(kind, given, answer, tolerance) {
   return { right: off <= tolerance * (1 + 1e-9) + 1e-12, off: Number.isFinite(off) ? off : undefined };
 }
 
+/** Tell in which direction a wrong guess should change; return "" for an answer that is not made of numbers. */
+export function direction(kind, given, answer, tolerance) {
+  if (kind !== "number" && kind !== "numbers") return "";
+  const [guesses, truths] = [[given].flat(), [answer].flat()];
+  if (guesses.length !== truths.length) return `the answer has ${truths.length} number${truths.length === 1 ? "" : "s"}`;
+  const i = guesses.findIndex((x, n) => !judged("number", x, truths[n], tolerance).right);
+  const part = kind === "numbers" ? `number ${i + 1} of the answer` : "the answer";
+  return `${part} is ${guesses[i] < number(truths[i]) ? "higher" : "lower"} than ${short(guesses[i])}`;
+}
+
 /** JSON has no infinities, so Python sends "inf" and "-inf". */
 const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);
 
@@ -79,6 +89,12 @@ export default page((ui) => {
   const together = (...parts) => element("span", { class: "together" }, ...parts);
   const truth = () => [together("The answer: ", element("b", {}, written)), " "];
 
+  /** Show the direction of the answer after a wrong first guess. */
+  const retry = () => {
+    sure.settle();
+    const hint = direction(kind, readGuess(kind, ui.state.first), answer, tolerance);
+    say("failed", `Not this time${hint && `: ${hint}`}. You have one more guess.`);
+  };
   /** Show the result, and take no further guess. */
   const settle = () => {
     guess.readOnly = true;
@@ -87,12 +103,13 @@ export default page((ui) => {
     if (ui.state.done === "shown") return say("todo", ...truth(), ...why);
     const { right, off } = judged(kind, readGuess(kind, ui.state.guess), answer, tolerance);
     const apart = off === undefined ? [] : [together(`off by ${short(off, 3)}`)];
-    say(right ? "passed" : "failed", right ? "Right. " : "Not this time. ",
+    const second = ui.state.first !== undefined;
+    say(right ? "passed" : "failed", !right ? "Not this time. " : second ? "Right this time. " : "Right. ",
       together("Your guess: ", element("b", {}, ui.state.guess)), " ", ...truth(), ...apart, ...why);
     return undefined;
   };
   const finish = (done) => {
-    Object.assign(ui.state, { done, sure: sure.value() });
+    ui.state.done = done;
     ui.keep();
     settle();
   };
@@ -104,9 +121,24 @@ export default page((ui) => {
       say("todo", text ? `Write ${wanted}.` : `Write ${wanted} first; a guess costs nothing.`);
       return;
     }
+    if (text === ui.state.first) {
+      retry();
+      return;
+    }
+    const { right } = judged(kind, given, answer, tolerance);
+    const first = ui.state.first === undefined;
     ui.state.guess = text;
-    finish("guessed");
-    ui.tell({ event: "answered", right: judged(kind, given, answer, tolerance).right, sure: sure.value(), said: text });
+    if (first) {
+      ui.state.sure = sure.value();
+      ui.tell({ event: "answered", right, sure: ui.state.sure, said: text });
+    }
+    if (right || !first || kind === "bool") {
+      finish("guessed");
+      return;
+    }
+    ui.state.first = text;
+    ui.keep();
+    retry();
   };
   check.addEventListener("click", judge);
   showMe.addEventListener("click", () => ui.state.done || finish("shown"));
@@ -114,4 +146,5 @@ export default page((ui) => {
     if (event.key === "Enter") judge();
   });
   if (ui.state.done) settle();
+  else if (ui.state.first !== undefined) retry();
 });

@@ -9,24 +9,25 @@ from utils.explore.answer_events import handle_answer_event
 from utils.show.widget import Widget, make_widget, parse_text
 
 WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers": "numbers, such as 2, 3"}
-SURE = "fairly sure"  # the initial choice
 
 
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Widget:
     """Ask for a guess, and show the answer and its explanation only after the guess.
 
     Enter or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong type, such
-    as a word instead of a number, does not reveal the answer. The first guess counts: it is recorded for `progress()`,
-    together with how sure the learner was.
+    as a word instead of a number, does not reveal the answer. After a wrong first guess, the page says in which
+    direction the answer is, and allows a second guess. Only the first guess counts: it is recorded for `progress()`,
+    together with how sure the learner was ("" if they did not say).
 
     Args:
         question: plain text with `code` in backticks.
         answer: a number, a short string (case and spaces do not matter), a bool, or a list of numbers such as a shape.
-        tolerance: the largest difference from the answer at which a number still counts as right.
-        explain: a text that is shown with the answer.
+        tolerance: the largest difference from the answer that still counts as right.
+        explain: a text to show with the answer.
 
     Returns:
-        A widget whose `state` has `guess`, `sure` and `done`: "", "guessed" or "shown".
+        A widget whose `state` has `guess`, `sure`, `done` ("", "guessed" or "shown"), and `first` after a wrong first
+        guess.
 
     Raises:
         ValueError: an argument has the wrong type, or the question is blank.
@@ -42,7 +43,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
         "written": answer_text(answer), "tolerance": tolerance, "explain": explain,
     }  # fmt: skip
     words = f"Predict. {question} Write the answer down, then type it in JupyterLab."
-    return make_widget(__file__, words, start, {"guess": "", "sure": SURE, "done": ""}, on_message=handle_answer_event)
+    return make_widget(__file__, words, start, {"guess": "", "sure": "", "done": ""}, on_message=handle_answer_event)
 
 
 def _answer_kind(answer: Any) -> str:

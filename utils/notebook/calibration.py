@@ -9,13 +9,18 @@ from typing import Any
 from utils.feedback.progress import read_answers
 from utils.show.html import escape
 
-SURE = ("certain", "fairly sure", "guessing")
+SURE = {
+    "certain": "when certain",
+    "fairly sure": "when fairly sure",
+    "guessing": "when guessing",
+    "": "confidence not stated",
+}
 WARM_UP = 3  # the number of questions in a warm-up
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often the learner was correct, for each level of confidence.
+    """How often the learner was correct, for each level of confidence ("" if the learner stated none).
 
     Attributes:
         counts: maps each level to (number of correct first answers, number of all first answers).
@@ -34,7 +39,7 @@ class Calibration:
     def __str__(self) -> str:
         if not self.n_answers:
             return ""
-        parts = [f"{sure}: {right} of {every}" for sure, (right, every) in self.counts.items() if every]
+        parts = [f"{SURE[sure]}: {right} of {every}" for sure, (right, every) in self.counts.items() if every]
         total = f"{self.n_correct} of {self.n_answers} first answers were right"
         return f"Predictions and quizzes: {total} ({'; '.join(parts)})."
 
@@ -51,7 +56,7 @@ def _row(sure: str, right: int, every: int) -> str:
     filled = f"display:block;height:100%;width:{right / every:.0%};background:currentColor"
     bar = f'<span aria-hidden="true" style="{track}"><span style="{filled}"></span></span>'
     cell = '<td style="text-align:left;padding:0 12px 0 0;font-size:inherit;line-height:1.6;white-space:nowrap">'
-    cells = "".join(f"{cell}{inside}</td>" for inside in (f"when {escape(sure)}", bar, f"{right} of {every}"))
+    cells = "".join(f"{cell}{inside}</td>" for inside in (escape(SURE[sure]), bar, f"{right} of {every}"))
     return f'<tr style="background:none">{cells}</tr>'  # prevents Jupyter's striped rows
 
 
@@ -94,7 +99,7 @@ def question_widget(entry: Mapping[str, Any]) -> Any:
     start = entry["start"]
     kinds = {"predictions": (predictions, {"guess": "", "done": ""}), "quizzes": (quizzes, {"chosen": []})}
     module, empty = kinds[entry["kind"]]
-    state = {**empty, "sure": predictions.SURE}
+    state = {**empty, "sure": ""}
     return make_widget(module.__file__, start["question"], start, state, on_message=handle_answer_event)
 
 

@@ -342,7 +342,7 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
-/** Ask how sure the learner is: {node, value(), settle()}; `ui.state.sure` is the initial choice. */
+/** Ask how sure the learner is: {node, value(), settle()}; the value is "" until the learner chooses one. */
 export function sureness(ui) {
   sureness.made = (sureness.made ?? 0) + 1;
   const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
@@ -351,7 +351,7 @@ export function sureness(ui) {
   const node = element("div", { class: "sure", role: "radiogroup", "aria-label": "How sure are you?" }, "I am ", ...labels);
   return {
     node,
-    value: () => radios.find((radio) => radio.checked).value,
+    value: () => radios.find((radio) => radio.checked)?.value ?? "",
     settle() { radios.forEach((radio) => { radio.disabled = !radio.checked; }); },
   };
 }
