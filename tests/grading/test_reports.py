@@ -59,7 +59,7 @@ RESULTS = [
     ),
     LessonResult(
         "s2", SELF, "k", (ExerciseResult("SelfAttention_v1", "stopped", 0.0, 1.0, "stopped", message="After 10 s."),),
-        (Incident("time", "SelfAttention_v1", "It was stopped after 10 seconds."),),
+        (Incident("network", "SelfAttention_v1", "It was stopped after 10 seconds."),),
     ),
     LessonResult(
         "s2", MASK, "k",
@@ -173,18 +173,18 @@ def test_gradescope_gets_what_an_autograder_writes(graded):
 def test_incidents_say_who_where_and_what(graded):
     assert table(graded()["incidents.csv"]) == [
         ["id", "name", "lesson", "exercise", "kind", "what happened"],
-        ["s2", "Alan Turing", SELF, "SelfAttention_v1", "time", "It was stopped after 10 seconds."],
+        ["s2", "Alan Turing", SELF, "SelfAttention_v1", "network", "It was stopped after 10 seconds."],
     ]
 
 
 def test_what_happened_in_several_exercises_is_one_incident(snapshot):
     paths = [f"os.scandir('/{n}')" for n in range(5)]
     found = [Incident("file", exercise, path) for exercise in ("softmax", "row_sums") for path in (*paths, paths[0])]
-    found += [Incident("time", "softmax", "Stopped."), Incident("file", "get_mask", paths[4])]
+    found += [Incident("network", "softmax", "Stopped."), Incident("file", "get_mask", paths[4])]
     merged = merge_incidents(found)
     assert [(incident.kind, incident.exercise) for incident in merged] == [
         ("file", "softmax, row_sums"),
-        ("time", "softmax"),
+        ("network", "softmax"),
         ("file", "get_mask"),
     ]
     assert [incident.detail for incident in merged] == snapshot
@@ -409,7 +409,7 @@ def test_the_commands_of_the_page_are_the_program_s(graded):
 
 def test_incidents_are_counted_there_and_told_elsewhere(graded):
     page = Page(graded()["class.html"])
-    assert "time 1" in page.text and "incidents.csv" in page.text and "Turing" not in page.text
+    assert "network 1" in page.text and "incidents.csv" in page.text and "Turing" not in page.text
 
 
 def test_the_one_script_of_the_class_page_is_the_one_that_is_allowed(graded):

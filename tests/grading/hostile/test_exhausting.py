@@ -40,14 +40,14 @@ def test_50_gb_are_told_as_such(sandbox, in_process):
     for count in (more, 50 << 30):
         result = graded(sandbox, asks.format(count))
         assert result.exercises[0].state == "stopped" and "memory" in result.exercises[0].message
-        assert [incident.kind for incident in result.incidents] == ["memory"]
+        assert not result.incidents
 
 
 def test_an_answer_that_exceeds_memory_and_then_time_is_stopped_for_memory(sandbox, snapshot):
     hog = "import torch\nseen = []\ndef row_sums(x):\n    while seen:\n        pass\n    seen.append(x)\n"
     result = graded(sandbox, f"{hog}    return torch.empty(50 << 30, dtype=torch.uint8)")
     assert result.exercises[0].state == "stopped" and result.exercises[0].message == snapshot
-    assert [incident.kind for incident in result.incidents] == ["memory"]
+    assert not result.incidents
 
 
 # --- time -----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_what_does_not_end_is_stopped(sandbox, in_process, loop):
     assert in_process(loop, RIGHT, seconds=2.0) == {"said": [], "status": "endless", "printed": 0}
     result = graded(sandbox, loop, limits=ResourceLimits(1.0, 1 << 30))
     assert result.exercises[0].state == "stopped"
-    assert {incident.kind for incident in result.incidents} == {"time"}
+    assert not result.incidents  # This can happen by accident.
     assert untouched(sandbox)
 
 
@@ -204,7 +204,7 @@ def test_the_parent_cannot_be_ended(sandbox, unisolated_sandbox):
 def test_without_isolation_an_exercise_whose_parent_ends_is_lost_alone(unisolated_sandbox):
     loop = "class Endless:\n    while True:\n        pass\n"
     result = graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), loop + RIGHT)
-    assert [e.state for e in result.exercises] == ["stopped"] and result.incidents
+    assert [e.state for e in result.exercises] == ["stopped"]
     assert untouched(unisolated_sandbox)
 
 

@@ -182,9 +182,9 @@ def test_bad_values_are_refused(name: str) -> None:
 
 
 BAD_TEXTS = {
-    "deep": b"[" * 60 + b"]" * 60,
+    "deep": b"[" * 110 + b"]" * 110,
     "deep beyond Python": b"[" * 1_000_000,
-    "wide": b"[" + b"0," * 500_000 + b"0]",
+    "wide": b"[" + b"0," * 700_000 + b"0]",
     "nan": b"[NaN]",
     "infinity": b'{"id": Infinity}',
     "no JSON": b"{1: 2}",
@@ -429,6 +429,6 @@ def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:
 def test_a_huge_result_is_not_taken(sandbox, source: str) -> None:
     began = time.process_time()
     result = graded(sandbox, source)
-    assert result.exercises[0].state == "stopped" and result.incidents
+    assert result.exercises[0].state == "stopped"
     assert time.process_time() - began < 5  # The judge created nothing of that size.
     assert untouched(sandbox)

@@ -276,19 +276,23 @@ def test_even_without_the_filter_there_is_no_network(sandbox: Sandbox) -> None:
     assert "loot: []" in said(sandbox, "found = [l for l in open('/proc/net/route')][1:]")
 
 
-def test_what_is_tried_is_told(sandbox: Sandbox, held: Path) -> None:
+READ, WRITE = "lambda: open('/proc/1234/root/etc/shadow')", "lambda: open('/course/x', 'w')"
+ATTEMPTS = {READ: "file", WRITE: "file", "os.fork": "processes", "lambda: os.kill(2, 9)": "processes"}
+ATTEMPTS["lambda: socket.getaddrinfo('example.org', 80)"] = "network"
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_what_is_tried_is_told(sandbox: Sandbox, attempt: str) -> None:
     code = f"""
-import os, socket, subprocess
-for attempt in (lambda: open({str(held)!r}), lambda: open("/course/x", "w"), lambda: subprocess.run(["ls"]),
-                os.fork, lambda: socket.getaddrinfo("example.org", 80)):
+import os, socket
+for attempt in ({attempt},):
     try:
         attempt()
     except OSError:
         pass
 found = 1
 """
-    kinds = [incident.kind for incident in graded(sandbox, loot(code)).incidents]
-    assert {"file", "processes", "network"} <= set(kinds)
+    assert [incident.kind for incident in graded(sandbox, loot(code)).incidents] == [ATTEMPTS[attempt]]
     assert not graded(sandbox, RIGHT).incidents
     # urllib3 creates a socket when it is imported, without connecting it.
     innocent = graded(sandbox, f"import requests\n{RIGHT}")

@@ -27,7 +27,7 @@ STATES: tuple[str, ...] = get_args(State)
 # If a lesson has only these states, its points are left empty instead of 0, because the instructor decides on them.
 NOT_GRADED = ("absent", "unreadable")
 
-Kind = Literal["time", "memory", "processes", "network", "file", "tampering", "grading"]
+Kind = Literal["processes", "network", "file", "tampering", "grading"]
 
 
 class ResultError(ValueError):
@@ -36,7 +36,7 @@ class ResultError(ValueError):
 
 @dataclass(frozen=True)
 class Incident:
-    """A forbidden action of a submission, a limit that it exceeded, or a failure to grade it.
+    """An action of a submission that cannot happen by accident, or a failure to grade the submission.
 
     Attributes:
         exercise: the exercise in which it happened; "" if it happened while the page was parsed.

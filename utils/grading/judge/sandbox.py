@@ -12,7 +12,7 @@ import json
 import socket
 import subprocess
 import time
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from utils.feedback.observe import Failure
 from utils.feedback.runner import Runner
@@ -24,7 +24,6 @@ from utils.grading.judge.bubblewrap import (
     platform_problem,
     runner_environment,
 )
-from utils.grading.judge.results import Kind
 from utils.grading.runner.framing import (
     FROM_RUNNER,
     Channel,
@@ -49,6 +48,7 @@ from utils.grading.runner.protocol import (
 )
 from utils.grading.runner.server import PageLoader
 
+StopKind = Literal["time", "memory", "ended", "tampering"]
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
 GRACE = 10.0  # additional seconds before the judge stops waiting
@@ -56,6 +56,7 @@ PRELOAD_HINTS = {  # words in a page, and the optional preload that each one sug
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
+    b"matplotlib": "plots",
 }
 
 
@@ -70,9 +71,9 @@ class RunnerStopped(BaseException):
         code: the code on this line, if the runner reported it.
     """
 
-    def __init__(self, kind: Kind, detail: str, line: int | None = None, code: str = "") -> None:
+    def __init__(self, kind: StopKind, detail: str, line: int | None = None, code: str = "") -> None:
         super().__init__(detail)
-        self.kind: Kind = kind
+        self.kind: StopKind = kind
         self.detail, self.line, self.code = detail, line, code
 
 
@@ -335,7 +336,7 @@ def _explain_exit(ended: ProcessExit, limits: ResourceLimits) -> RunnerStopped:
     if ended.seconds >= limits.seconds:
         return RunnerStopped("time", _TIME.format(limits.seconds))
     how = f"by signal {-ended.status}" if ended.status < 0 else f"with exit status {ended.status}"
-    return RunnerStopped("processes", f"Its process ended {how} before it returned a result.")
+    return RunnerStopped("ended", f"Its process ended {how} before it returned a result.")
 
 
 def _format_size(count: int) -> str:

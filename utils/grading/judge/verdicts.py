@@ -171,7 +171,7 @@ class _Grading:
                 session.call("write_pages", {page: text})
                 return session.call("parse_page", page, kinds)
         except RunnerStopped as over:
-            self.incidents.append(Incident(over.kind, "", over.detail))
+            self._note_stop(over, "")
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
@@ -261,7 +261,7 @@ class _Grading:
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
-            self.incidents.append(Incident(stop.kind, name, stop.detail))
+            self._note_stop(stop, name)
             return Verdict(self._stopped_report(exercise, stop), "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
@@ -271,13 +271,17 @@ class _Grading:
         if report:
             return Verdict(report, "passed")
         if remote.out_of_memory:
-            self.incidents.append(Incident("memory", name, OUT_OF_MEMORY))
             return Verdict(report, "stopped", may_be_blocked=True)
         if report.reason == "todo":
             return Verdict(report, "not attempted", may_be_blocked=remote.unfinished not in ("", name))
         first = remote.fingerprints[: len(cached_cases(exercise, 0))]
         wrong = hashlib.sha256(json.dumps([name, first]).encode()).hexdigest()[:16]
         return Verdict(report, "failed", wrong, may_be_blocked=True)
+
+    def _note_stop(self, stop: RunnerStopped, exercise: str) -> None:
+        """Record an incident if the runner violated the protocol; it can exceed a limit or crash by accident."""
+        if stop.kind == "tampering":
+            self.incidents.append(Incident("tampering", exercise, stop.detail))
 
     def _stopped_report(self, exercise: Exercise, over: RunnerStopped) -> Report:
         if over.kind == "time":

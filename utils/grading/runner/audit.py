@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
+import socket
 import sys
 import threading
+from types import FrameType
 from typing import Any, Literal
 
 import torch
@@ -18,21 +21,24 @@ LONGEST = 200  # maximum number of characters in an entry
 
 AuditKind = Literal["network", "processes", "file", "tampering"]
 
-# Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html).
+# Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html). They
+# count only if the page's own code causes them: libraries start programs, connect and trace for harmless reasons.
 _EVENTS: dict[AuditKind, str] = {
     "network": "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname"
-    " socket.gethostbyaddr socket.__new__ urllib.Request",
-    "processes": "subprocess.Popen os.system os.fork os.forkpty os.exec os.posix_spawn os.kill os.killpg",
-    "tampering": "sys.settrace sys.setprofile",
+    " socket.gethostbyaddr socket.__new__",
+    "processes": "os.fork os.forkpty os.kill os.killpg",
+    "tampering": "sys.settrace",
 }
 _KINDS: dict[str, AuditKind] = {event: kind for kind, events in _EVENTS.items() for event in events.split()}
-_LOOKS = {"os.listdir", "os.scandir", "os.chdir"}
+_LOOKS = {"open", "os.listdir", "os.scandir", "os.chdir"}
 _WRITES = {"os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod", "os.truncate"}
-_PATHS = {"open", "shutil.rmtree", "shutil.copyfile"} | _LOOKS | _WRITES
-_SYSTEM = (
-    "/usr/ /lib /etc/ /sys/ /dev/null /dev/urandom /dev/random /proc/self/ /proc/cpuinfo /proc/meminfo /proc/stat"
-    " /proc/sys/kernel/random/"
-).split()
+_PATHS = {"shutil.rmtree", "shutil.copyfile"} | _LOOKS | _WRITES
+# Paths that no honest answer needs: keys, other processes, answers, checks and grades.
+_SECRET = re.compile(
+    r"/proc/\d|/(\.ssh|\.aws|\.gnupg|\.kube|\.netrc|\.git-credentials|shadow|solutions|utils/checks|handed-in|gradebook\.db)"
+    r"(/|$)"
+)
+_HARMLESS = ("__repr__", "__str__", "print", "input")  # functions that honest pages replace
 
 
 class AuditLog:
@@ -45,7 +51,7 @@ class AuditLog:
     def __init__(self, own: tuple[str, ...]) -> None:
         self.own = (*own, "/tmp/")
         libraries = (sys.base_prefix, os.path.dirname(os.__file__), *(os.path.realpath(p) for p in sys.path if p))
-        self.read = (*_SYSTEM, *libraries)
+        self.libraries = ("/usr/", "/lib", "<frozen", *libraries)
         self.kept: list[tuple[AuditKind, str]] = []
         self.busy = threading.local()
         self.before: dict[tuple[str, str], Any] = {}
@@ -59,13 +65,14 @@ class AuditLog:
         """Record each callable of these modules that has been replaced since `start`."""
         now = _snapshot_modules()
         for (module, name), value in self.before.items():
-            if (other := now.get((module, name))) is not value and not self._is_of_a_library(other):
+            other = now.get((module, name))
+            if other is not value and name not in _HARMLESS and not self._is_of_a_library(other):
                 self._add_entry("tampering", f"{module}.{name} was replaced")
 
     def _is_of_a_library(self, value: Any) -> bool:
         # torch replaces some of its functions at run time.
         code = getattr(value, "__code__", None)
-        return code is not None and code.co_filename.startswith(self.read)
+        return code is not None and code.co_filename.startswith(self.libraries)
 
     def drain(self) -> list[tuple[AuditKind, str]]:
         """Return the entries since the last call as (kind, description), and clear them."""
@@ -75,11 +82,12 @@ class AuditLog:
     def _on_audit_event(self, event: str, arguments: tuple) -> None:
         if (event not in _KINDS and event not in _PATHS) or getattr(self.busy, "now", False):
             return
-        if event == "socket.__new__" and _is_importing():
-            return  # `import requests` creates a socket to detect IPv6.
         self.busy.now = True
         try:
             if event in _KINDS:
+                restarts = event == "os.kill" and arguments[0] == os.getpid()  # a way to restart a kernel
+                if restarts or not self._is_caused_by_page(sys._getframe(1)):
+                    return
                 shown = ", ".join(ascii(a) for a in arguments if isinstance(a, (str, bytes, int, tuple)))
                 self._add_entry(_KINDS[event], f"{event}({shown})")
             elif arguments and isinstance(arguments[0], (str, bytes, os.PathLike)):
@@ -89,23 +97,21 @@ class AuditLog:
 
     def _check_path(self, event: str, arguments: tuple) -> None:
         path = os.path.abspath(os.fsdecode(arguments[0]))
-        writes = event != "open" or (isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR)))
-        looks = event in _LOOKS
-        if path.startswith(self.own) or path == "/dev/null" or ((looks or not writes) and path.startswith(self.read)):
+        flags = arguments[2] if event == "open" and isinstance(arguments[2], int) else 0
+        writes = event not in _LOOKS or bool(flags & (os.O_WRONLY | os.O_RDWR))
+        if path.startswith(self.own) or not (_SECRET.search(path) or (writes and path.startswith(self.libraries))):
             return
-        self._add_entry("file", f"{event}({path!a}{', to write' if writes and not looks else ''})")
+        self._add_entry("file", f"{event}({path!a}{', to write' if writes else ''})")
+
+    def _is_caused_by_page(self, frame: FrameType | None) -> bool:
+        """Return whether code outside of the libraries caused an event; `socket` is part of the event."""
+        while frame is not None and frame.f_code.co_filename == socket.__file__:
+            frame = frame.f_back
+        return frame is not None and not frame.f_code.co_filename.startswith(self.libraries)
 
     def _add_entry(self, kind: AuditKind, text: str) -> None:
         if len(self.kept) < MOST:
             self.kept.append((kind, text[:LONGEST]))
-
-
-def _is_importing() -> bool:
-    """Return whether the current call happens during the import of a module."""
-    frame = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
-        frame = frame.f_back
-    return frame is not None
 
 
 def _snapshot_modules() -> dict[tuple[str, str], Any]:

@@ -19,10 +19,12 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from utils.grading.runner.framing import Bounds, ProtocolError, parse_json
+from utils.grading.runner.framing import FROM_RUNNER, Bounds, ProtocolError, parse_json
 
 SHOWN = 200  # maximum number of characters in the repr of a value of an unsupported type
 DIGITS = 300  # maximum number of digits in an integer
+MOST_VALUES = 100_000  # maximum number of values in a result, in which a tensor counts as one value
+MOST_LEVELS = 20  # maximum depth of nested lists, tuples and dicts in a result
 LARGEST = 48 << 20  # maximum total bytes of the tensors in one message from the runner
 LONGEST = 10_000  # maximum number of characters in a text, such as an error message or the source of a function
 KEYS = (str, int, float, bool, tuple, type(None))
@@ -51,13 +53,13 @@ class Packer:
 
     Args:
         objects: whether to convert objects of the trusted classes completely, as requests to the runner require.
-        largest: the maximum total bytes of the tensors.
+        largest: the maximum total bytes of the tensors. If it is given, the other bounds of a reply also apply.
     """
 
     def __init__(self, objects: bool = False, largest: int | None = None) -> None:
         self.objects, self.largest = objects, largest
         self.tensors: list[Tensor] = []
-        self.bytes, self._known = 0, {}
+        self.bytes, self.count, self.level, self._known = 0, 0, 0, {}
 
     def blob(self) -> bytes:
         """Return the collected tensors in the safetensors format."""
@@ -67,9 +69,21 @@ class Packer:
         """Convert a value to JSON data.
 
         Raises:
-            TooLarge: the tensors exceed `largest`.
+            TooLarge: the tensors exceed `largest`, or there are too many values.
             TypeError: `objects` is true and the value contains an object of another class.
         """
+        if self.largest is None:
+            return self._pack(value)
+        self.count += 1
+        if self.count > MOST_VALUES:
+            raise TooLarge(f"The result contains more than {MOST_VALUES:,} values.")
+        too_long = isinstance(value, str) and len(value) > FROM_RUNNER.string
+        self.level += 1
+        packed = self._pack_opaque(value) if too_long or self.level > MOST_LEVELS else self._pack(value)
+        self.level -= 1
+        return packed
+
+    def _pack(self, value: Any) -> Any:
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -81,6 +95,8 @@ class Packer:
             return [self.pack(item) for item in value]
         if isinstance(value, Tensor):
             return self._pack_tensor(value)
+        if isinstance(value, torch.Size) and any(abs(size) >= 2**62 for size in value):
+            return self._pack_opaque(value)  # torch cannot print such a size.
         if isinstance(value, tuple):
             return self._pack_container("tuple", kind, [self.pack(item) for item in value])
         if isinstance(value, dict) and (self.objects or all(isinstance(key, KEYS) for key in value)):
@@ -107,20 +123,20 @@ class Packer:
         return self.pack(list(value) if isinstance(value, frozenset) else value)
 
     def _pack_container(self, what: str, kind: type, items: list) -> Any:
-        name = {} if kind in (tuple, dict) else {"type": kind.__name__}
+        name = {} if kind in (tuple, dict) else {"type": kind.__name__[:100]}
         return {"is": what, "of": items, **name}
 
-    def _pack_opaque(self, value: Any) -> dict[str, Any]:
-        return {"is": "foreign", "type": type(value).__name__[:100], "shown": _safe_repr(value)}
+    def _pack_opaque(self, value: Any, name: str = "") -> dict[str, Any]:
+        return {"is": "foreign", "type": (name or type(value).__name__)[:100], "shown": _safe_repr(value)}
 
     def _pack_tensor(self, value: Tensor) -> dict[str, Any]:
         if self.objects and id(value) in self._known:
             return {"is": "again", "of": self._known[id(value)][0]}
         dtype = str(value.dtype).removeprefix("torch.")
+        if self.largest is not None and (name := _unsupported(value)):
+            return self._pack_opaque(value, name)
         if value.device.type != "cpu":
             return {"is": "elsewhere", "device": str(value.device), "dtype": dtype, "shape": list(value.shape)}
-        if value.layout is not torch.strided or dtype not in _NAMES:
-            return self._pack_opaque(value)
         self.bytes += value.numel() * value.element_size()
         if self.largest is not None and self.bytes > self.largest:
             raise TooLarge(f"The result has {self.bytes:,} bytes or more, but the limit is {self.largest:,} bytes.")
@@ -169,6 +185,19 @@ def qualified_name(thing: Any) -> str:
     if not name.startswith(TRUSTED_PREFIXES):
         raise TypeError(f"{name} cannot be sent to a runner. Use plain data or a class of utils.test_doubles.")
     return name
+
+
+def _unsupported(tensor: Tensor) -> str:
+    """Return a name for a kind of tensor that a message cannot contain; "" for all others."""
+    if tensor.is_nested:
+        return "nested_tensor"
+    if tensor.layout is not torch.strided:
+        return "sparse_tensor"
+    if tensor.dim() > FROM_RUNNER.axes:
+        return f"tensor_with_{tensor.dim()}_axes"
+    if math.prod(max(size, 1) for size in tensor.shape) > FROM_RUNNER.blob:
+        return "huge_tensor" if tensor.is_meta else ""
+    return "" if str(tensor.dtype).removeprefix("torch.") in _NAMES else "quantized_tensor"
 
 
 def _safe_repr(value: Any) -> str:

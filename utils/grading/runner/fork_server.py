@@ -70,9 +70,13 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Load "optimisers" or "gpt2" once for all children, because each page would need a second or more for it."""
+    """Load "optimisers", "gpt2" or "plots" once for all children, because each page would need about a second."""
     with contextlib.suppress(Exception):  # If a page needs the module, the error occurs again there.
-        importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
+        if what == "plots":
+            importlib.import_module("matplotlib.pyplot")
+            importlib.import_module("matplotlib.font_manager")  # This import lists the fonts with other programs.
+        else:
+            importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":
             utils.gpt2.load_gpt2()
     _freeze_memory()

@@ -46,8 +46,8 @@ class Bounds:
 
     text: int = 16 << 20
     blob: int = 64 << 20
-    depth: int = 40
-    items: int = 400_000
+    depth: int = 100
+    items: int = 600_000
     string: int = 100_000
     axes: int = 32
 
