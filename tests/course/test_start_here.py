@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 
+import pytest
 import torch
 
 from utils import lessons
@@ -53,7 +54,7 @@ def test_quiz_and_prediction():
 def test_claims_about_time_limit_and_warm_up_and_reload():
     text = lessons.find_lesson("00").read_text(encoding="utf-8")
     assert f"a check stops automatically after {TIME_LIMIT:.0f} seconds" in text
-    assert "repeats three predictions or quizzes" in text and WARM_UP == 3
+    assert "repeats the three predictions or quizzes that you answered longest ago" in text and WARM_UP == 3
     assert "*File ▸ Reload Notebook from Disk*" in text
     assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
 
@@ -77,9 +78,15 @@ def test_the_research_questions_are_lessons():
     assert "480" in research[0].path.read_text(encoding="utf-8")
 
 
-def test_a_sum_along_the_wrong_axis_raises_no_error():
-    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-    assert x.sum(dim=0).shape == x.sum(dim=1).shape and not torch.equal(x.sum(dim=0), x.sum(dim=1))
+@pytest.mark.claim("A sum along the wrong axis raises no error, but it gives wrong numbers")
+@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (3, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sum_along_the_wrong_axis_raises_no_error(shape, seed):
+    """Normalise a table with sums along each axis. Only with the other axis do the rows not sum to one."""
+    x = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) + 0.1
+    one = torch.ones(shape[0])
+    assert torch.allclose((x / x.sum(dim=1, keepdim=True)).sum(dim=1), one)
+    assert not torch.allclose((x / x.sum(dim=0, keepdim=True)).sum(dim=1), one, atol=1e-2)
 
 
 def test_a_table_of_one_row_or_one_column_is_a_table(snapshot):
