@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 
+from tests.feedback.answers import with_name
 from utils.feedback import progress
+from utils.feedback.check import check
 from utils.feedback.progress import read_answers, read_progress, record_answer, record_attempt
 from utils.lessons import ROOT
 
@@ -44,7 +47,19 @@ def test_a_passed_exercise_stays_passed(store):
     record_attempt("start_here", "row_sums", "passed")
     record_attempt("start_here", "row_sums", "failed")
     entry = json.loads(store.read_text(encoding="utf-8"))["start_here"]["row_sums"]
-    assert (entry["status"], entry["tries"]) == ("passed", 3)
+    assert (entry["status"], entry["tries"]) == ("passed", 2)
+
+
+def test_an_attempt_is_a_changed_answer_up_to_the_first_pass(store):
+    wrong, other, right = (
+        with_name("row_sums", answer) for answer in (lambda x: x.sum(0), lambda x: x.sum(), lambda x: x.sum(dim=1))
+    )
+    for answer, tries in ((wrong, 1), (wrong, 1), (other, 2), (wrong, 3), (right, 4), (right, 4), (wrong, 4)):
+        check(answer)
+        assert read_progress()["start_here"]["row_sums"]["tries"] == tries
+    for value, tries in ((torch.zeros(6), 1), (torch.zeros(6), 1), (torch.ones(6), 2)):
+        check(attn_scores_2=value)
+        assert read_progress()["simplified_attention"]["attn_scores_2"]["tries"] == tries
 
 
 @pytest.mark.parametrize("text", [b"", b"{half", b"[1, 2]", b"\x00\xff"])

@@ -18,6 +18,7 @@ import torch
 from utils import lessons
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
+from utils.feedback.observe import answer_source
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
@@ -54,7 +55,7 @@ def check(*answers: Any, **values: Any) -> Report:
         if not report and not report.misconception:
             report.message += _intermediate_messages(exercise, sys._getframe(1).f_globals)
         if (report.reason, report.status) != ("stopped", "todo"):  # an interrupted check is not an attempt
-            record_attempt(exercise.lesson, exercise.name, report.status)
+            record_attempt(exercise.lesson, exercise.name, report.status, answer_source(answer) + report.message)
     except _BadCall as error:
         report = Report("check", "failed", str(error), reason="structure")
     if os.environ.get(STRICT) == "strict" and not report:

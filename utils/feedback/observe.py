@@ -381,6 +381,14 @@ def function_source(code: types.CodeType) -> str:
         return "".join(lines)
 
 
+def answer_source(answer: Any) -> str:
+    """Return the source of a function, or of all methods of a class; for a value, return its repr. Never raises."""
+    try:
+        return "".join(map(function_source, _code_objects(answer))) or repr(answer)
+    except Exception:  # the repr of a learner's object may raise any exception
+        return ""
+
+
 def source_files(answer: Any) -> set[str]:
     """Return the names of the files that contain an answer's own code."""
     return {code.co_filename for code in _code_objects(answer)}

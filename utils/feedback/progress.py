@@ -11,6 +11,7 @@ import contextlib
 import functools
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -34,7 +35,7 @@ def progress_path() -> Path | None:
 
 
 def read_progress() -> ProgressTable:
-    """Return `{lesson: {exercise: {"status", "tries", "when"}}}`; empty if there is no readable file."""
+    """Return `{lesson: {exercise: {"status", "tries", "when", "answer"}}}`; empty if there is no readable file."""
     tables = {lesson: entries for lesson, entries in _load_or_empty().items() if isinstance(entries, dict)}
     return {
         lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
@@ -54,15 +55,26 @@ def read_answers() -> dict[str, dict[str, Any]]:
     return dict(sorted(valid.items(), key=lambda pair: pair[1]["when"]))
 
 
-def record_attempt(lesson: str, exercise: str, status: str) -> None:
-    """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check."""
+def record_attempt(lesson: str, exercise: str, status: str, answer: str = "") -> None:
+    """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check.
+
+    A check counts as a try if the answer has changed since the last check, and if the exercise has not been passed.
+
+    Args:
+        lesson, exercise: the exercise.
+        status: a status of a report; "todo" is not a try.
+        answer: a text that identifies the answer; only its checksum is stored. An empty text counts as a changed answer.
+    """
+    checksum = f"{zlib.crc32(answer.encode(errors='replace')):08x}"
 
     def update(content: dict[str, Any]) -> None:
         entries = _table(content, lesson)
         if not _is_entry(entries.get(exercise)):
             entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
         entry = entries[exercise]
-        entry["tries"] += status != "todo"
+        is_new = entry["status"] != "passed" and (not answer or entry.get("answer") != checksum)
+        entry["tries"] += status != "todo" and is_new
+        entry["answer"] = checksum
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = _now()
 
