@@ -32,9 +32,9 @@ def mixed(declare_exercise):
     )
 
 
-def answer(body):
-    """Define a function `mixed(x)` with this body, whose lines torch errors and traces can quote."""
-    source = "def mixed(x):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
+def answer(body, arguments="x"):
+    """Define a function `mixed` with this body, whose lines torch errors and traces can quote."""
+    source = f"def mixed({arguments}):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
     file = f"<mixed {hash(source)}>"
     linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
     names = {"torch": torch, "F": F}
@@ -176,3 +176,58 @@ def test_a_trace_records_the_calls_of_the_learners_lines(mixed):
         ("matmul", 6),
     ]
     assert [c.inputs for c in calls] == [[], [0], [1], [2], [3]]
+
+
+@pytest.fixture
+def product(declare_exercise):
+    """The product of two values that depend only on the arguments."""
+
+    def milestones(x, y):
+        sums, squares = x.cumsum(-1), y**2
+        return {"the sums": sums, "the squares": squares, "the products": sums @ squares.mT}
+
+    return declare_exercise(
+        "mixed",
+        oracle=lambda x, y: torch.einsum("ik,jk->ij", x.cumsum(-1), y * y),
+        milestones=milestones,
+        cases=lambda rand: [case(rand(4, 3), rand(4, 3)), case(rand(5, 2), rand(5, 2))],
+    )
+
+
+def test_a_line_that_repeats_another_value_is_named(product):
+    """The second line computes the sums again; the product after it is right for its inputs."""
+    report = diagnose(product, answer("a = x.cumsum(-1)\nb = x.cumsum(-1)\nreturn a @ b.mT", "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+    assert "like line 2. No line gives the squares." in report.message
+
+
+def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(product):
+    report = diagnose(product, answer("a = x.cumsum(-1)\na = a % 2\nb = y**2\nreturn a @ b.mT", "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+    assert report.departure is None and "After that, line 3" in report.message
+
+
+def test_a_tensor_without_entries_is_named(product):
+    report = diagnose(product, answer("a = x.cumsum(-1)\nb = y[:, 9:] ** 2\nreturn a[:, 9:] @ b.mT", "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+    assert "gives a tensor without entries" in report.message
+
+
+def test_a_table_that_is_filled_in_a_loop(product):
+    """The first iterations of the loop are right. The wrong line is not the one that writes into the table."""
+    body = """
+    table = torch.zeros(len(x), len(y))
+    for i in range(len(x)):
+        row = x[i].cumsum(-1) @ {}
+        table[i] = row
+    return table
+    """
+    assert diagnose(product, answer(body.format("(y**2).mT"), "x, y"))
+    report = diagnose(product, answer(body.format("(y**2 if i < 2 else y).mT"), "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] in ([4], []), str(report)
+
+
+def test_a_nan_is_explained_once(mixed):
+    """The message names the line of the first nan, so no other line is marked."""
+    report = diagnose(mixed, answer(RIGHT.replace("weights @ x", "weights @ x + 0 * torch.log(x - x)")))
+    assert report.property == "finite" and "line 6" in report.message and not report.trace, str(report)

@@ -138,7 +138,7 @@ class Computation:
         for i, call in enumerate(self.calls):
             if self.is_right(i) or not all(self.is_right(j) or j in views for j in self.inputs[i]):
                 continue
-            if call.name in VIEWS and self._is_part(i):
+            if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
                 views.add(i)
             elif final in self.descendants(i):  # ignore computations that do not lead to the result
                 return i
@@ -148,6 +148,27 @@ class Computation:
         """Tell whether a call is a view of an argument, or shows only a part of an earlier value."""
         value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
+
+    def _is_filled_later(self, i: int) -> bool:
+        """Tell whether a call writes into a tensor into which a later call writes more."""
+        is_write = [call.name == "setitem" for call in self.calls]
+        return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
+
+    def second_computation(self) -> tuple[int, int] | None:
+        """Return two calls on different lines that compute the same milestone independently, with the same function."""
+        first: dict[tuple[int, str], int] = {}
+        for i, (call, k) in enumerate(zip(self.calls, self.reached)):
+            if k is None or call.name in VIEWS:
+                continue
+            earlier = first.setdefault((k, call.name), i)
+            if self.calls[earlier].line != call.line and i not in self.descendants(earlier):
+                return earlier, i
+        return None
+
+    def first_empty_call(self) -> int | None:
+        """Return the first call that gives a tensor without entries."""
+        values = ((i, call.value) for i, call in enumerate(self.calls))
+        return next((i for i, value in values if value is not None and not value.numel()), None)
 
     def ancestors(self, i: int) -> set[int]:
         """Return the milestones that a call depends on directly, with no other milestone between them and the call."""

@@ -38,7 +38,8 @@ from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
-NOT_COMPUTED = ("made_in_order", "starts_as_linear")  # these properties concern initial parameters, not a computation
+# These reports name no wrong step: the first two concern initial parameters, and the last names the line with the nan.
+WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
 NOTIFY_AFTER = 3.0  # seconds of CPU time after which the notebook shows WAIT_MESSAGE
@@ -185,7 +186,7 @@ def _printed_text(probe: Probe, report: Report) -> str:
 def _failure_report(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
-    if report.reason in ("difference", "shape", "property") and report.property not in NOT_COMPUTED:
+    if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
         _add_departure(report, probe)
     if report.reason in ("difference", "shape", "raised", "dtype"):
         report.message += _changed_input_text(probe)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from utils.feedback.call_trace import CallRecorder
 from utils.feedback.compare import difference_mask
-from utils.feedback.observe import is_float
+from utils.feedback.observe import collect_tensors, is_float, record_run
+from utils.feedback.probe import Probe, Trial
+from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 
 ATOL = 1e-4
+MOST_LEAF_CALLS = 10
 Match = Literal["same", "transposed"]
 
 
@@ -25,6 +30,7 @@ class Milestone(NamedTuple):
         is_optional: whether a correct computation may skip this value.
         is_leaf: whether no other milestone is needed to compute the value.
         is_constant: whether the value does not depend on arguments and parameters.
+        parents: the indices of the milestones that the expected computation combines to get the value.
     """
 
     label: str
@@ -32,6 +38,7 @@ class Milestone(NamedTuple):
     is_optional: bool = False
     is_leaf: bool = False
     is_constant: bool = False
+    parents: frozenset[int] = frozenset()
 
 
 def is_telling(value: Tensor) -> bool:
@@ -120,3 +127,70 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
     if value is None or source is None or not is_float(value):
         return False
     return value.shape == source.shape and torch.equal(value, source)
+
+
+def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
+    """Return the milestones of a case, or None if two of them have the same numbers on this case."""
+    exercise = probe.exercise
+    recorder = CallRecorder(None)
+    answer = to_learner_answer(exercise, exercise.milestones)
+    form = replace(exercise.signature, view=None)
+    values = record_run(form, answer, trial.case, RESULT_ONLY, recorder).value or {}
+    expected = trial.expected.value[0] if isinstance(trial.expected.value, tuple) else trial.expected.value
+    comparable = is_float(expected) and exercise.parse_result is None and exercise.view is None
+    if comparable and not (values and match(list(values.values())[-1].detach(), expected.detach())):
+        values = {**values, "the result": expected}
+    indices = {label: recorder.index_of(value) for label, value in values.items()}
+    milestones = []
+    for label, value in values.items():
+        origins = _origins(recorder, indices[label])
+        is_separate = not origins & {index for name, index in indices.items() if name != label}
+        # An oracle may compute a late value without the earlier ones. That takes many calls, and the value is no leaf.
+        is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
+        is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
+        name, is_optional = label.rstrip("?"), label.endswith("?")
+        order = {index: k for k, index in enumerate(indices.values()) if index is not None}
+        parents = frozenset(_parents(recorder, indices[label], order))
+        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents))
+    required = [m for m in milestones if not m.is_optional]
+    if not required or not all(is_telling(m.value) for m in required):
+        return None
+    if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
+        return None
+    # One or two numbers that an argument contains, too, do not show that a line computes them.
+    arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
+    if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
+        return None
+    return milestones if all(is_telling(m.value) for m in milestones) else _without_untelling(milestones)
+
+
+def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
+    """Return a call and all calls whose results it uses."""
+    waiting, origins = [] if index is None else [index], set()
+    while waiting:
+        i = waiting.pop()
+        if i not in origins:
+            origins.add(i)
+            waiting += recorder.calls[i].inputs
+    return origins
+
+
+def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, int]) -> set[int]:
+    """Return the milestones that a call depends on directly. `milestones` maps their calls to their numbers."""
+    waiting, seen, parents = [] if index is None else list(recorder.calls[index].inputs), set(), set()
+    while waiting:
+        i = waiting.pop()
+        if i in milestones:
+            parents.add(milestones[i])
+        elif i not in seen:
+            seen.add(i)
+            waiting += recorder.calls[i].inputs
+    return parents
+
+
+def _without_untelling(milestones: list[Milestone]) -> list[Milestone]:
+    """Remove the milestones that other numbers could equal by coincidence, also from the parents of the others."""
+    kept = [k for k, m in enumerate(milestones) if is_telling(m.value)]
+    number = {k: new for new, k in enumerate(kept)}
+    parents = (frozenset(number[p] for p in milestones[k].parents if p in number) for k in kept)
+    return [milestones[k]._replace(parents=p) for k, p in zip(kept, parents)]

@@ -8,23 +8,19 @@ correct answers skip it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from utils.feedback.call_trace import CallRecorder
 from utils.feedback.compare import values_equal
 from utils.feedback.computation import Computation
-from utils.feedback.milestone_values import Milestone, is_slice_size, is_telling, match, share_of_equal_numbers
-from utils.feedback.observe import collect_tensors, is_float, record_run
+from utils.feedback.milestone_values import expected_milestones, is_slice_size, match, share_of_equal_numbers
+from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.phrases import operation_text
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
-from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 
-MOST_LEAF_CALLS = 10
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
 MOST_LINES = 12  # the maximum number of lines that a report quotes
 
@@ -58,7 +54,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
         return None
     usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
     for trial in sorted(usable, key=_ambiguity):
-        milestones = _milestones(probe, trial)
+        milestones = expected_milestones(probe, trial)
         calls = probe.runner.trace(trial.case) if milestones else []
         if milestones and calls:
             computation = Computation(milestones, calls, probe.exercise.atol)
@@ -86,46 +82,6 @@ def _ambiguity(trial: Trial) -> tuple:
     return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
 
 
-def _milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
-    """Return the milestones of a case, or None if two of them have the same numbers on this case."""
-    exercise = probe.exercise
-    recorder = CallRecorder(None)
-    answer = to_learner_answer(exercise, exercise.milestones)
-    form = replace(exercise.signature, view=None)
-    values = record_run(form, answer, trial.case, RESULT_ONLY, recorder).value or {}
-    expected = trial.expected.value[0] if isinstance(trial.expected.value, tuple) else trial.expected.value
-    comparable = is_float(expected) and exercise.parse_result is None and exercise.view is None
-    if comparable and not (values and match(list(values.values())[-1].detach(), expected.detach())):
-        values = {**values, "the result": expected}
-    indices = {label: recorder.index_of(value) for label, value in values.items()}
-    milestones = []
-    for label, value in values.items():
-        origins = _origins(recorder, indices[label])
-        is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier ones. That takes many calls, and the value is no leaf.
-        is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
-        is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
-        name, is_optional = label.rstrip("?"), label.endswith("?")
-        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant))
-    required = [m for m in milestones if not m.is_optional]
-    if not required or not all(is_telling(m.value) for m in required):
-        return None
-    if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
-        return None
-    return [m for m in milestones if is_telling(m.value)]
-
-
-def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
-    """Return a call and all calls whose results it uses."""
-    waiting, origins = [] if index is None else [index], set()
-    while waiting:
-        i = waiting.pop()
-        if i not in origins:
-            origins.add(i)
-            waiting += recorder.calls[i].inputs
-    return origins
-
-
 class _Explanation:
     """Explains where a computation departs from the milestones."""
 
@@ -136,11 +92,15 @@ class _Explanation:
     def departure(self) -> Departure | None:
         reached = {k for k in self.reached if k is not None}
         last = len(self.milestones) - 1
+        if empty := self._empty_result():
+            return empty
         if last in reached:
             return None if self._is_returned(last) else self._changed_afterwards(last)
         if unused := self._unused_result():
             return unused
         result = self.trial.yours.value[0] if isinstance(self.trial.yours.value, tuple) else self.trial.yours.value
+        if repeated := self._repeated_leaf(reached):
+            return repeated
         wrong = self.computation.first_wrong_call(result if is_float(result) else None)
         if wrong is None:
             return self._missing_step(reached)
@@ -166,9 +126,18 @@ class _Explanation:
         """Return the milestone that should be computed only from the arguments and parameters."""
         rest = [k for k in range(len(self.milestones)) if k not in reached]
         required = [k for k in rest if not self.milestones[k].is_optional]
+        similar, value = self._most_similar(wrong, rest), self.calls[wrong].value
+        if similar is not None or value is None:
+            return similar
         leaves = (k for k in required if self.milestones[k].is_leaf)
-        similar = self._most_similar(wrong, rest)
-        return similar if similar is not None else next(leaves, required[0] if required and not reached else None)
+        following = next(leaves, required[0] if required and not reached else None)
+        later = (self.calls[i].value for i in self.computation.descendants(wrong))
+        if following is None or any(
+            v is not None and is_slice_size(v, self.milestones[following].value) for v in later
+        ):
+            return following
+        same_size = (k for k in required if value.numel() == self.milestones[k].value.numel())
+        return next(same_size, following)
 
     def _most_similar(self, wrong: int, candidates: list[int]) -> int | None:
         shares = {k: share_of_equal_numbers(self.calls[wrong].value, self.milestones[k].value) for k in candidates}
@@ -191,7 +160,9 @@ class _Explanation:
     # --- sentences --------------------------------------------------------------------------------------
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        first_wrong, wrong = wrong, self._step_of_size(wrong, following, furthest)
+        wrong = self._step_of_size(wrong, following, furthest)
+        if self._is_extra_step(wrong, following):
+            return self._departure_of_extra_step(wrong)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         source = max((i for i in holders if i <= wrong), default=holders[0])
         same_line = self.calls[source].line == self.calls[wrong].line
@@ -199,7 +170,8 @@ class _Explanation:
         right = ", as it should" if is_sure else ""
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
         received = sorted(self.computation.ancestors(wrong))
-        if len(received) > 1 and first_wrong == wrong:
+        direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
+        if len(received) > 1 and direct == {*received}:
             where += f", which receives {_list_text([self.milestones[k].label for k in received])},"
         sentence = (
             f"{self._missing_leaf(following)}{_sentence_case(self._line(source, with_operation=same_line))} gives"
@@ -207,6 +179,29 @@ class _Explanation:
             f" {where} gives none of the expected values."
         )
         return self._departure(sentence, wrong, following)
+
+    def _is_extra_step(self, wrong: int, following: int) -> bool:
+        """Tell whether a call changes a milestone, but lacks other milestones that the following one is made of."""
+        received = self.computation.ancestors(wrong)
+        missing = self.milestones[following].parents - self._with_origins(received)
+        if len(received) != 1 or not missing or self._most_similar(wrong, [following]) is not None:
+            return False
+        value, (source,) = self.calls[wrong].value, received
+        return value is not None and value.numel() == self.milestones[source].value.numel()
+
+    def _with_origins(self, milestones: set[int]) -> set[int]:
+        """Return milestones and all those from which they are computed."""
+        origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
+        return self._with_origins(milestones | origins) if origins else milestones
+
+    def _departure_of_extra_step(self, wrong: int) -> Departure:
+        (k,) = self.computation.ancestors(wrong)
+        source = max(i for i, reached in enumerate(self.reached[:wrong]) if reached == k)
+        same_line = self.calls[source].line == self.calls[wrong].line
+        start = _sentence_case(self._line(source, with_operation=same_line))
+        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
+        sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected values."
+        return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure:
         first_wrong, wrong = wrong, self._step_of_size(wrong, following, -1)
@@ -246,6 +241,28 @@ class _Explanation:
             f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
         )
         return Departure(sentence, self._trace_lines(self.calls[later].line, None))
+
+    def _empty_result(self) -> Departure | None:
+        """Report a tensor without entries, if the expected computation has none."""
+        i = self.computation.first_empty_call()
+        if i is None or any(not m.value.numel() for m in self.milestones):
+            return None
+        sentence = f"{_sentence_case(self._line(i))} gives a tensor without entries."
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
+
+    def _repeated_leaf(self, reached: set[int]) -> Departure | None:
+        """Report a milestone that two lines compute, if another one is missing that depends only on the arguments."""
+        leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
+        missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
+        k = self.reached[repeated[0]] if repeated else None
+        if missing is None or repeated is None or k is None or not self.milestones[k].is_leaf:
+            return None
+        first, second = repeated
+        sentence = (
+            f"{_sentence_case(self._line(second))} gives {self._label(second)}, like line {self.calls[first].line}."
+            f" No line gives {self.milestones[missing].label}."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
 
     def _unused_result(self) -> Departure | None:
         """Report that a later step receives an earlier milestone instead of the furthest one."""
