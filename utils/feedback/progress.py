@@ -63,7 +63,8 @@ def record_attempt(lesson: str, exercise: str, status: str, answer: str = "") ->
     Args:
         lesson, exercise: the exercise.
         status: a status of a report; "todo" is not a try.
-        answer: a text that identifies the answer; only its checksum is stored. An empty text counts as a changed answer.
+        answer: a text that identifies the answer; only its checksum is stored. Without it, each check
+            counts.
     """
     checksum = f"{zlib.crc32(answer.encode(errors='replace')):08x}"
 
