@@ -256,19 +256,25 @@ def test_the_vector_on_paper(lesson):
     )  # smaller by the root of 3/4
 
 
+@pytest.mark.claim("Only eps matters a little less.")
 def test_scale_and_shift_leave_no_trace():
+    """Scale and shift vanish. With a large eps, a factor of 1000 leaves a trace, which a small eps removes."""
     larger = 100 * X + 7
     assert torch.allclose((larger - larger.mean()) / larger.var(correction=0).sqrt(), (X - 5) / 5**0.5, atol=1e-6)
     x = torch.randn(50, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(F.layer_norm(1000 * x, (16,), eps=1e-6), F.layer_norm(x, (16,), eps=1e-6), atol=1e-4)
+    assert (F.layer_norm(1000 * x, (16,), eps=1.0) - F.layer_norm(x, (16,), eps=1.0)).abs().max() > 0.1
 
 
+@pytest.mark.claim("it keeps differences as tiny as these, which are probably noise, from being enlarged to full size")
 def test_what_eps_does():
+    """Without eps, equal numbers give nan and tiny differences grow to variance 1; with eps 1e-4 they reach 0.5."""
     tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)
     assert torch.isclose(tiny.var(correction=0), torch.tensor(1e-4, dtype=torch.float64))
     assert torch.isclose(F.layer_norm(tiny, (4,), eps=1e-4).var(correction=0), torch.tensor(0.5, dtype=torch.float64))
     flat = torch.full((4,), 3.0)
     assert F.layer_norm(flat, (4,), eps=1e-6).abs().max() == 0
+    assert torch.isclose(F.layer_norm(tiny, (4,), eps=0.0).var(correction=0), torch.ones((), dtype=torch.float64))
     assert ((flat - flat.mean()) / flat.var(correction=0).sqrt()).isnan().all()
 
 
@@ -276,7 +282,9 @@ def test_twice_and_ten(lesson):
     assert lesson["norm"](X).mean() == 10
 
 
+@pytest.mark.observed("no other token or text affects the result")
 def test_each_token_is_normalised_independently(lesson):
+    """All other tokens and texts are changed, and the vector of a token stays the same."""
     norm, x = lesson["LayerNorm"](6), torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(0)) * 4 + 1
     before = norm(x)
     x[1:] += 9
@@ -284,10 +292,14 @@ def test_each_token_is_normalised_independently(lesson):
     assert torch.equal(norm(x)[0, 0], before[0, 0])
 
 
-def test_batch_norm_depends_on_the_other_tokens():
-    x = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))
-    batch_norm = nn.BatchNorm1d(6)
+@pytest.mark.claim("In *batch* norm, the other texts affect the result in training.")
+@pytest.mark.parametrize("seed", range(3))
+def test_batch_norm_depends_on_the_other_texts_in_training_only(seed):
+    """The other rows are removed: in training the result changes; after eval() it does not."""
+    x, batch_norm = torch.randn(4, 6, generator=torch.Generator().manual_seed(seed)), nn.BatchNorm1d(6)
     assert not torch.allclose(batch_norm(x)[:2], batch_norm(x[:2]), atol=0.1)
+    batch_norm.eval()
+    assert torch.equal(batch_norm(x)[:2], batch_norm(x[:2]))
 
 
 def test_a_thousand_vectors_each_of_mean_0_and_spread_1(lesson):
@@ -300,7 +312,9 @@ def test_the_layer_adds_numbers_of_size_one(lesson):
     assert lesson["added"].mean().abs() < 1e-6 and abs(lesson["added"].std(correction=0) - 1) < 1e-3
 
 
+@pytest.mark.claim("A layer that should add more, or less, can learn a different `w`.")
 def test_a_layer_can_learn_to_add_more(lesson):
+    """With all of w at 3 instead of 1, the layer adds numbers of size 3."""
     layer, src = lesson["SelfAttentionLayer"](16), torch.randn(6, 16, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         layer.norm1.w.fill_(3)
@@ -317,11 +331,15 @@ def stacked(lesson, monkeypatch, seed, place, **options):
         return lesson["stack"](place, **options)
 
 
+@pytest.mark.observed("layer 24 adds numbers only a fifth as large")
+@pytest.mark.observed("The gradient of the first layer is a hundred thousand times weaker")
 def test_where_the_norm_is(lesson):
+    """Measured in the lesson's own stacks."""
     sizes, apart, gradients = ({name: of[i] for name, of in lesson["measured"].items()} for i in range(3))
     first_by_last = {name: of[0] / of[-1] for name, of in gradients.items()}
     assert 5e4 < 1 / first_by_last["only attention"] < 5e5  # "a hundred thousand times weaker"
     assert apart["only attention"] < 1e-5  # "the same vector"
+    assert apart["no sum"] < 1e-5 and 0.1 < first_by_last["no sum"] < 5
     for name in ("no norm", "post-norm", "pre-norm", "this lesson"):
         assert 0.3 < first_by_last[name] < 10 and apart[name] > 0.05  # "keep a difference", "its share"
     growth = [b / a for a, b in zip(sizes["no norm"], sizes["no norm"][1:])]
@@ -331,16 +349,22 @@ def test_where_the_norm_is(lesson):
     assert abs(1 / 24**0.5 - 1 / 5) < 0.01  # "layer 24 a fifth of it"
 
 
+@pytest.mark.observed("After three layers all tokens of a text hold the same vector")
 def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monkeypatch):
+    """Measured with three seeds: after one layer the tokens still differ."""
     for seed in SEEDS:
         assert stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"], depth=1)[1] > 0.1
         assert stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"], depth=3)[1] < 1e-5
 
 
+@pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
+@pytest.mark.claim("torch gives its weights for *n* inputs a variance of 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch):
+    """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak."""
     x = torch.randn(2000, 256, generator=torch.Generator().manual_seed(0))
     shrunk = nn.Linear(256, 256)(x).std() / x.std()
     assert abs(shrunk - 3**-0.5) < 0.02
+    assert all(abs(nn.Linear(n, 400).weight.var() * 3 * n - 1) < 0.1 for n in (32, 256))
     heads = lesson["SingleHeadAttention"]
 
     def of_kept_size(width):
@@ -359,13 +383,16 @@ def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(less
 def test_the_order_of_the_five_designs_does_not_depend_on_the_seed(lesson, seed, monkeypatch):
     measured = {name: stacked(lesson, monkeypatch, seed, place) for name, place in lesson["places"].items()}
     ends = {name: sizes[-1] for name, (sizes, _, _) in measured.items()}
+    del ends["no sum"]
     assert ends["only attention"] < ends["post-norm"] < ends["pre-norm"] < ends["this lesson"] < ends["no norm"]
     assert ends["no norm"] > 9 and measured["only attention"][1] < 1e-5
     assert measured["only attention"][2][0] < 1e-4 * measured["only attention"][2][-1]
 
 
-def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch):
-    """The quiz: norm(src) + norm(attention(src)) loses the initial stream."""
+@pytest.mark.claim("Every layer rescales all that earlier layers wrote, instead of only adding to it.")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed):
+    """The quiz: norm(src) + norm(attention(src)) loses the initial stream. Without norm(src) it remains visible."""
     first, last = {}, {}
 
     def recorded(name, place):
@@ -378,9 +405,56 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch):
 
     normed = lambda s, attend, norm: norm(s) + norm(attend(s))
     for name, place in (("normed", normed), ("this lesson", lesson["places"]["this lesson"])):
-        stacked(lesson, monkeypatch, 100, recorded(name, place))
+        stacked(lesson, monkeypatch, seed, recorded(name, place))
     similarity = {n: F.cosine_similarity(first[n].flatten(), last[n].flatten(), 0).abs().item() for n in first}
     assert similarity["normed"] < 0.07 and similarity["this lesson"] > 0.12
+
+
+@pytest.mark.claim("The norm restores the size after each layer, so every layer gets its share of the gradient.")
+@pytest.mark.claim("**The sum** keeps tokens different.")
+@pytest.mark.claim("Each of the two lets gradients reach the first layer.")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):
+    """Sum and norm are removed, alone and together. Without the sum, tokens become the same.
+
+    Only without both is the gradient of the first layer lost.
+    """
+    measured = {name: stacked(lesson, monkeypatch, seed, place) for name, place in lesson["places"].items()}
+    for name, (_, apart, gradients) in measured.items():
+        assert (apart < 1e-5) == (name in ("only attention", "no sum")), (name, apart)
+        first_by_last = gradients[0] / gradients[-1]
+        assert (first_by_last < 1e-3) == (name == "only attention"), (name, first_by_last)  # others: 0.28 or more
+
+
+@pytest.mark.claim(
+    "a larger stream makes each layer add more, and the averages become larger as the tokens become more"
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_two_reasons_for_the_growth_without_a_norm(lesson, seed, monkeypatch):
+    """If attention reads the stream at a fixed size, or only the part in which tokens differ, the stream stays below 3.
+
+    With both effects it grows to 9.5-14.5.
+    """
+
+    def unlike(s):
+        apart = s - s.mean(dim=1, keepdim=True)
+        return apart / apart.std() * s.std()
+
+    reads = {"both": lambda s: s, "fixed size": lambda s: s / s.std(), "unlike tokens": unlike}
+    ends = {
+        name: stacked(lesson, monkeypatch, seed, lambda s, attend, norm, read=read: s + attend(read(s)))[0][-1]
+        for name, read in reads.items()
+    }
+    assert ends["both"] > 8 and ends["fixed size"] < 3.5 and ends["unlike tokens"] < 2, ends
+
+
+@pytest.mark.claim("almost uncorrelated with the stream. Sizes then combine like the sides of a right triangle")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sizes_combine_like_the_sides_of_a_triangle_only_if_the_parts_are_uncorrelated(lesson, seed, monkeypatch):
+    """24 added vectors of size 1 give about 5 if they are uncorrelated, and 25 if each equals the normed stream."""
+    correlated = lambda s, attend, norm: s + norm(s) + 0 * attend(s)
+    assert abs(stacked(lesson, monkeypatch, seed, correlated)[0][-1] - 25) < 0.5
+    assert abs(stacked(lesson, monkeypatch, seed, lesson["places"]["this lesson"])[0][-1] - 5) < 0.8
 
 
 # ---------------------------------------------------------------- behaviour, figure, explorer
