@@ -1,7 +1,7 @@
 """Provide helpers for the checks of several lessons: inputs, masks, attention, messages and position encodings.
 
 Oracles use torch's own attention (`torch_attention`). Misconceptions replace a step of `attention` or `weigh_scores`.
-`ATTENTION_MISTAKES` is the catalogue of the mistakes that several lessons recognise.
+`ATTENTION_MISTAKES` lists the mistakes that several lessons recognise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from utils.feedback.properties import (
     moves_with_its_module,
 )
 
-# --- word vectors of "Your journey starts with one step", used in lessons 02 to 05 ------------------------
+# --- word vectors for "Your journey starts with one step", used in lessons 02 to 05 ------------------------
 
 INPUTS = torch.tensor(
     [
@@ -55,7 +55,7 @@ def future_mask(size: int) -> Tensor:
 
 
 def strictly_causal_mask(size: int) -> Tensor:
-    """Return the bool mask [size, size] in which each position sees only earlier ones, and position 0 sees nothing."""
+    """Return the bool mask [size, size] in which each position sees only earlier positions; position 0 sees nothing."""
     return causal_mask(size).tril(-1)
 
 
@@ -81,7 +81,7 @@ def qkv_parameters(d_in: int, d_out: int, bias: bool, names: tuple[str, ...] = Q
 
 
 def project_qkv(p: Mapping[str, Tensor], x: Tensor, names: tuple[str, ...] = QKV, prefix: str = "") -> list[Tensor]:
-    """Compute the queries, keys and values of x with the layers `names`; their biases are optional."""
+    """Compute the queries, keys and values of x with the layers in `names`. Their biases are optional."""
     return [F.linear(x, p[f"{prefix}{name}.weight"], p.get(f"{prefix}{name}.bias")) for name in names]
 
 
@@ -105,7 +105,7 @@ def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """Check that all weight matrices have the initial distribution of `nn.Linear`, whatever their order."""
+    """Check that all weight matrices have the initial distribution of `nn.Linear`, in any order."""
 
     def broken(probe: Probe) -> str | None:
         observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
@@ -113,7 +113,7 @@ def starts_as_linear(init: tuple, shape: tuple) -> Property:
             if not name.endswith(".weight") or value.dim() != 2:
                 continue
             limit = value.shape[1] ** -0.5
-            # nn.Linear samples uniformly from -limit to limit; this distribution has a std of 0.58 × limit.
+            # nn.Linear samples uniformly from -limit to limit, which gives a standard deviation of 0.58 × limit.
             if value.abs().max() > 1.001 * limit or not 0.5 < value.std() / limit < 0.65:
                 return (
                     f"`{name}` is not initialised as in nn.Linear: for {value.shape[1]} inputs, its numbers should be"
@@ -139,8 +139,8 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
     """Check that a row whose positions are all hidden has no positive weights.
 
     Such a row may be nan or 0, or the answer may raise an error. If the code sets hidden scores to a finite number
-    instead of -inf, the softmax distributes weight over the hidden positions. Only correct answers are checked. The
-    cases must have a mask and return weights, either as the only result or as the last element of a tuple.
+    instead of -inf, the softmax distributes weight over the hidden positions. The property checks only correct answers.
+    The cases must have a mask and return weights, either as the only result or as the last item of a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
     for trial in probe.trials if probe.has_correct_values else ():
@@ -171,8 +171,8 @@ def torch_attention(
 ) -> Tensor:
     """Compute attention with torch's own function, for any number of leading axes.
 
-    torch needs at least one leading axis, so this function adds one and removes it again. If no values are given, it
-    uses the identity matrix, so it returns the weights [..., seq, seq].
+    torch needs at least one leading axis, so this function adds one and removes it again. Without values, it uses the
+    identity matrix, so it returns the weights [..., seq, seq].
     """
     if v is None:
         v = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
@@ -198,7 +198,7 @@ def weigh_scores(
         scores: the dot products, [..., seq, seq].
         mask: bool [seq, seq], True = may attend, or None.
         d_head: the width of queries and keys.
-        d_in: the width of the inputs; only wrong steps use it.
+        d_in: the width of the inputs, which only wrong steps use.
         scale: function of `(d_head, d_in, seq)` that returns the factor for the scores.
         change_mask: function that changes the mask; it is not called without a mask.
         hide: function of `(scores, mask)` that hides the scores where the mask is False.
@@ -220,7 +220,7 @@ def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor
 
     Args:
         q, k: queries and keys, [..., seq, d_head].
-        v: values, [..., seq, d_v]; without values, the weights are the last milestone.
+        v: values, [..., seq, d_v]. Without values, the weights are the last milestone.
         mask: bool [seq, seq], True = may attend, or None.
     """
     root = k.shape[-1] ** 0.5
@@ -263,7 +263,7 @@ def softmax_values(
 
 
 def keep_weights(p, weights: Tensor) -> Tensor:
-    """Return the weights unchanged. As the step `drop` of `attention`, it applies no dropout."""
+    """Return the weights unchanged. `attention` uses it as the step `drop` for layers without dropout."""
     return weights
 
 
@@ -313,16 +313,16 @@ def apply_dropout(p, x: Tensor) -> Tensor:
     return F.dropout(x, p.init_args["dropout"], p.training)
 
 
-# This layer creates its own mask, and drops weights in training.
+# This layer creates its own mask, and applies dropout in training.
 causal_attention = attention.replace(make_mask=lambda mask, size: causal_mask(size), drop=apply_dropout)
 
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Compute causal attention with torch's own function; its dropout is active only in training mode."""
+    """Compute causal attention with torch's own function. Its dropout is active only in training mode."""
     return torch_attention(q, k, v, is_causal=True, dropout_p=p.init_args["dropout"] if p.training else 0.0)
 
 
-# Dropout makes the results random in training mode, so these properties are checked only in evaluation mode.
+# Dropout makes results random in training mode, so these properties are checked only in evaluation mode.
 _after_eval = functools.partial(restrict_to_cases, predicate=lambda case: not case.train)
 CAUSAL_LAYER = (
     _after_eval(causal()),
@@ -334,9 +334,9 @@ CAUSAL_LAYER = (
 
 
 class Mistake(NamedTuple):
-    """A mistake in attention: the wrong steps of `attention`, and the message unless a lesson has its own.
+    """A mistake in attention: the wrong steps of `attention`, and the default message.
 
-    In the message, `{width}` is replaced by the lesson's name for the width of a head.
+    In the message, `{width}` stands for the lesson's name for the width of a head.
     """
 
     steps: Mapping[str, Any]
@@ -468,15 +468,15 @@ ATTENTION_MISTAKES = {
 
 
 def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, str] | None = None) -> SimpleNamespace:
-    """Return a function for each mistake in attention, with the answers of one exercise.
+    """Return a namespace of functions. Each declares one mistake in attention as a misconception of one exercise.
 
-    With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" of
-    the catalogue with this message, and `wrong.root_of_2()` has the message of the catalogue.
+    With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" with
+    this message, and `wrong.root_of_2()` is a misconception with the default message.
 
     Args:
         build: builds the answer from replaced steps, such as the `replace` of `attention`.
         width: what the exercise calls the width of a head.
-        messages: the lesson's own messages, by the id in the catalogue.
+        messages: the lesson's own messages, by their id in `ATTENTION_MISTAKES`.
     """
 
     def declare(id: str, mistake: Mistake) -> Callable[..., Wrong]:
@@ -487,7 +487,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions about the constructor `initial`: its layers ignore qkv_bias."""
+    """Return two misconceptions in which the layers of the constructor `initial` ignore qkv_bias."""
     return {
         "always-a-bias": Wrong(
             right,
@@ -507,20 +507,20 @@ def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[
 
 
 def rotation_factors(position: Tensor, d: int, base: float) -> Tensor:
-    """Return rotations as complex128 numbers [seq, d/2]; the angle of pair i is position × base^(-2i/d)."""
+    """Return rotations as complex128 numbers [seq, d/2]. The angle of pair i is position × base^(-2i/d)."""
     frequency = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     angle = position.to(torch.float64)[:, None] * frequency
     return torch.polar(torch.ones_like(angle), angle)
 
 
 def sinusoids(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
-    """Return sinusoidal position encodings [seq, d_model], with the sine and cosine of each angle side by side."""
+    """Return sinusoidal position encodings [seq, d_model], in which the sine and cosine of an angle are adjacent."""
     rotations = rotation_factors(position, d_model, base)
     return torch.stack((rotations.imag, rotations.real), dim=-1).flatten(1).float()
 
 
 def rope(x: Tensor, base: float = 10000.0) -> Tensor:
-    """Rotate each pair of neighbouring entries of x [..., seq, d] by an angle that depends on its position."""
+    """Rotate each pair of adjacent entries in x [..., seq, d] by an angle that depends on its position."""
     pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
     rotated = pairs * rotation_factors(torch.arange(x.shape[-2]), x.shape[-1], base)
     return torch.view_as_real(rotated).flatten(-2).to(x.dtype)

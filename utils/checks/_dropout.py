@@ -1,7 +1,7 @@
 """Check dropout by its effect on the result, because answers may sample random numbers in different ways.
 
-In training, each row of the result must be a sum of products weight × value. Some products are missing, and the rest
-are scaled up.
+In training, each row of the result must be a sum of products weight × value. Some products are missing, and the
+remaining ones are scaled up.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class _DropoutPattern:
     """One way to apply dropout.
 
     Attributes:
-        factor: the scale of the entries that are kept.
+        factor: the number that multiplies the kept entries.
         fraction: the probability that an entry is dropped.
-        axes: the shape of the random mask. It has the axes of `_ResultTerms.per_weight`; along an axis of size 1, all
+        axes: the shape of the random mask, with the axes of `_ResultTerms.per_weight`. Along an axis of size 1, all
             entries share one random number.
-        on_output: whether dropout is applied to the result instead of the weights or values.
+        on_output: whether dropout is applied to the result instead of to weights or values.
     """
 
     factor: float
@@ -82,8 +82,8 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
 
     Answers may sample random numbers in different ways, so two correct results can differ. The parser finds out which
     weights were dropped. It tries all subsets of the weights, so the input sequences must be short. It then returns a
-    fixed result for this kind of dropout. The parser also recognises known mistakes, such as dropping values instead
-    of weights, so that these results match a misconception. Results without dropout, or with an unknown kind of
+    fixed result for this kind of dropout. The parser also recognises known mistakes, for example dropping values
+    instead of weights, so that these results match a misconception. Results without dropout, or with an unknown kind of
     dropout, are returned unchanged.
 
     Args:
@@ -99,7 +99,7 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
         values = result.detach().double()
         if values.shape != terms.base.shape or not values.isfinite().all():
             return result
-        if _is_close((values - terms.sum()).abs(), values):  # No weight was dropped.
+        if _is_close((values - terms.sum()).abs(), values):  # no weight was dropped
             return result
         pattern = _infer_pattern(values, terms)
         return result if pattern is None else pattern.sample_result(terms).to(result.dtype)
@@ -107,7 +107,7 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
     return parse
 
 
-@functools.lru_cache(maxsize=64)  # The answer and all misconceptions use the terms of a case.
+@functools.lru_cache(maxsize=64)  # the answer and all misconceptions use the same terms
 def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _ResultTerms | None:
     """Split the correct result of a case into terms. Return None if the parser cannot handle the case."""
     try:
@@ -115,7 +115,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
         bound = bound or inspect.signature(initial).bind(*case.init)
         bound.apply_defaults()
         parameters = initial(*bound.args, **bound.kwargs)
-    except ValueError:  # The constructor must reject these arguments, so there is no result.
+    except ValueError:  # the constructor must reject these arguments, so there is no result
         return None
     rate, heads = bound.arguments["dropout"], bound.arguments.get("num_heads", 1)
     x = case.args[0]
@@ -128,7 +128,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # One batch computes the result with each weight alone, and without weights.
+    with torch.no_grad():  # one batch contains the result for each single weight, and for no weight
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -167,7 +167,7 @@ def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _
 
 
 def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> float | None:
-    """Infer the fraction: rate, 1 - rate or 0.5. The count may deviate by six standard deviations."""
+    """Infer the fraction: rate, 1 - rate or 0.5. The count may deviate by up to six standard deviations."""
     if not dropped:
         return None
     deviations = {f: abs(dropped - total * f) / math.sqrt(total * f * (1 - f)) for f in (rate, 1 - rate, 0.5)}
@@ -180,14 +180,14 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
     """Infer the shape of the random mask. An axis has size 1 if all its entries agree, and chance cannot explain it."""
     seq = kept.shape[1]
-    agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries agree
+    agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]
     visible = causal_mask(seq)[:, None].expand_as(kept)
     for axis, first in (
         (0, kept[:1]),  # One random number is used for the whole batch.
         (2, kept[:, :, :1]),  # One random number is used for all heads.
-        (1, kept[:, -1:]),  # All queries have the same mask, so whole keys are dropped.
-        (3, kept[..., :1]),  # One random number is used for all keys, so whole rows are dropped.
+        (1, kept[:, -1:]),  # all queries have the same mask: whole keys are dropped
+        (3, kept[..., :1]),  # all keys share one random number: whole rows are dropped
     ):
         all_agree = (kept == first)[visible].all()
         comparisons = int(visible.sum()) * (1 - 1 / kept.shape[axis])
@@ -226,12 +226,12 @@ def make_dropout(
     fraction: Callable[[float], float] = lambda rate: rate,
     mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
-    """Build a function that drops weights in training, for the step `drop` of `attention`.
+    """Build a function that drops weights in training, to use as the step `drop` of `attention`.
 
     Args:
-        factor: function of the dropout rate that returns the scale of the weights that are kept.
+        factor: function of the dropout rate that returns the number that multiplies the kept weights.
         fraction: function of the dropout rate that returns the probability that a weight is dropped.
-        mask_shape: function of the shape of the weights that returns the shape of the random mask.
+        mask_shape: function of the weights' shape that returns the shape of the random mask.
     """
 
     def drop(p, weights):
@@ -248,7 +248,7 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
     """Return the misconceptions about dropout on attention weights.
 
     Args:
-        build: builds the layer from replaced steps; the step `drop` applies the dropout.
+        build: builds the layer from replaced steps. The step `drop` applies the dropout.
         has_heads: whether the layer has several heads.
     """
     wrong = {
@@ -288,7 +288,7 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
 
 
 def drops_weights(probe: Probe) -> str | None:
-    """If all results in evaluation mode are right, check that the results in training are right too."""
+    """Check results in training, if all results in evaluation mode are correct."""
     in_training = [t.is_correct(probe.exercise) for t in probe.trials if t.case.train]
     in_evaluation = [t.is_correct(probe.exercise) for t in probe.trials if not t.case.train]
     if all(in_training) or not all(in_evaluation):

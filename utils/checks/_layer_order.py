@@ -1,4 +1,4 @@
-"""Find the order in which a module creates its layers. With a fixed seed, it determines the initial weights."""
+"""Find the order in which a module creates its layers. With a fixed seed, this order determines the initial weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from utils.feedback.properties import Property
 def made_in_order(*names: str) -> Property:
     """Check that the `nn.Linear` layers are created in the order of `names`.
 
-    The property only checks cases with a wrong result that keep the initial weights (`fill=False`).
+    The property checks only cases that keep the initial weights (`fill=False`) and have a wrong result.
     """
 
     def broken(probe: Probe) -> str | None:

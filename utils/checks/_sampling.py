@@ -13,7 +13,7 @@ from utils.feedback.probe import Probe
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
-    """Check that a function samples only from the generator, which is its last argument.
+    """Check that a function samples only from its generator, which is its last argument.
 
     Args:
         arguments: the arguments before the generator; by default, the arguments of the first case.
@@ -53,7 +53,7 @@ def batches_from_their_generator(
     Args:
         noun: a plural noun that names the contents of a batch in the messages.
         arguments: the arguments before the generator; by default, the arguments of the first case.
-        elsewhere, constant: the ends of these two messages.
+        elsewhere, constant: how these two messages end.
     """
     return draws_from_its_generator(
         *arguments,

@@ -14,9 +14,9 @@ def with_steps(function: Callable) -> Any:
     """Make the steps of a correct answer replaceable.
 
     The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
-    function is the correct answer, without these parameters; `answer.replace(step=other)` returns an answer that uses
-    `other` in place of this step, and `answer.replace(step=other).wrong(message)` declares it as a misconception. A
-    parameter `**steps` accepts the steps of a function that `function` calls.
+    function is the correct answer, without these parameters. `answer.replace(step=other)` returns an answer that uses
+    `other` as this step. `answer.replace(step=other).wrong(message)` declares it as a misconception. A parameter
+    `**steps` accepts the steps of a function that `function` calls.
     """
     signature = inspect.signature(function)
     arguments = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]

@@ -231,7 +231,7 @@ def _temperature(probe):
         or set(plain) != set(_parameters(*first.case.init))
         or not _is_close(first.yours.value, _oracle(plain, *first.case.args))
     ):
-        # If the answer is already wrong at temp=1, other messages explain the mistake.
+        # If the answer is already wrong at temp=1, different messages explain the mistake.
         return None
     case = replace(first.case, init={"embed_dim": 6, "num_heads": 2, "context_length": 7, "temp": 0.5})
     observation = probe.run(case)
@@ -253,7 +253,7 @@ def _temperature(probe):
 
 
 def _starts_somewhere(probe):
-    """Check that the initial parameters are finite and small, and that they depend only on the seed."""
+    """Check that the initial parameters are finite, are small, and depend only on the seed."""
     x = torch.zeros(1, 2, 6)
     observations = [probe.run(case(x, init=(6, 2, 7), fill=False, seed=seed), state=True) for seed in (1, 1, 2)]
     for name in observations[0].parameters or ():
@@ -275,7 +275,7 @@ def _starts_somewhere(probe):
 
 
 def _restrict_to_trials(*places):
-    """Restrict a slow property to the trials at these indices."""
+    """Return a decorator that restricts a slow property to the trials at these indices."""
 
     def restrict(check_property):
         @functools.wraps(check_property)
@@ -450,7 +450,7 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Rise in the warm-up as expected, and then follow `fall(t)` times base_lr as t rises from 0 to 1."""
+    """Rise correctly in the warm-up, then follow `fall(t)` times base_lr while t rises from 0 to 1."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))
@@ -462,7 +462,7 @@ def _cosine(low=0.1, turn=math.pi):
 
 
 def _describe_step(step, steps, base, warmup):
-    """Return a clause that describes the correct behaviour of the schedule at a step."""
+    """Return a clause that describes what the schedule should do at a step."""
     if step == 0:
         return (
             f"in the warm-up, the rate should rise in {warmup} equal steps, and step 0 should already have base_lr /"
@@ -487,7 +487,7 @@ def _describe_step(step, steps, base, warmup):
 
 
 def _landmarks(probe):
-    """Report the first step with a wrong rate, and the part of the schedule to which it belongs."""
+    """Report the first step with a wrong rate, and the part of the schedule that it belongs to."""
     for trial in probe.trials:
         yours, wanted, (step, steps, base, warmup) = trial.yours.value, trial.expected.value, trial.case.args
         if not isinstance(yours, float) or abs(yours - wanted) < 1e-6 * base:

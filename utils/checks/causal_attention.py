@@ -1,6 +1,6 @@
 """Define the exercises of lesson 04: attention that hides the future.
 
-The attention exercises use torch's attention with `is_causal` as their oracle; the other oracles apply masks directly.
+The oracles of the attention exercises use torch's attention with `is_causal`. The other oracles apply masks directly.
 """
 
 import torch
@@ -117,7 +117,7 @@ def _divide_by_sum(rest, dim=-1):
 
 
 def _causal_mask_like(weights, mask):
-    """Return a causal mask with the shape of `mask`; this shape need not be square."""
+    """Return a causal mask with the shape of `mask`, which need not be square."""
     return torch.ones_like(mask).tril()
 
 
@@ -141,7 +141,7 @@ exercise(
         "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
         **dict.fromkeys(("sizes", "large", "signs"), "the weights are positive, and each row sums to one"),
     },
-    # F.normalize divides by the sum of the absolute values, which is the plain sum because no weight is negative.
+    # F.normalize divides by the sum of absolute values. No weight is negative, so this is the plain sum.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     milestones=_renormalisation_steps,
     cases=lambda rand: [
@@ -242,13 +242,13 @@ def _weights(scores, d_k, **steps):
 
 
 def _causal_steps(scores, d_k):
-    """Compute the steps without the given scores and without a later mask, which is wrong in this exercise."""
+    """Compute the milestones, but leave out the given scores and a mask after the softmax, which is wrong here."""
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}
 
 
 def _weights_by_torch(scores, d_k):
-    """Compute the weights with torch's attention. The queries are the scores, and the keys are unit vectors."""
+    """Compute the weights with torch's attention, with the scores as queries and unit vectors as keys."""
     eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
     return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
 
@@ -301,7 +301,7 @@ exercise(
             note="with a hidden score far above the visible score",
         ),
         case(
-            # The only visible score of row 0 is lower than a finite fill value such as -1e9.
+            # The only visible score in row 0 is lower than a finite fill value such as -1e9.
             rand.integers(4, 4, high=5).float() - torch.tensor([[2e10], [0], [0], [0]]),
             4,
             note="with a visible score of minus twenty billion",

@@ -44,7 +44,7 @@ def _det(q, k, r):
 
 @with_steps
 def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Compute the determinant from its five terms. `pairs` selects the factors of the squares."""
+    """Compute the determinant from its five terms. `pairs` selects the factors in the squares."""
     qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
     products = {
         "right": (kr, rq, qk),
@@ -74,7 +74,7 @@ def _area_times_height(q, k, r):
 
 
 def _are_roots(probe):
-    """Return whether the results are the square roots of the expected ones. The tolerance allows for zero volumes."""
+    """Return whether the results are the square roots of the expected results. The tolerance allows zero volumes."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
     return not probe.has_correct_values and all(
         isinstance(a, Tensor)
@@ -122,7 +122,7 @@ def _optional(values):
 
 
 def _expand(qq, kk, rr, qk, kr, rq):
-    """Return the dot products, and the terms of the determinant with the sums of some terms: milestones."""
+    """Return milestones: the dot products, and the terms of the determinant with sums of some of these terms."""
     dots = {"|q|²": qq, "|k|²": kk, "|r|²": rr, "q·k": qk, "k·r": kr, "r·q": rq}
     product = qk * kr * rq
     terms = {
@@ -134,7 +134,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
     }
     sums = {}
     for names in itertools.chain(*(itertools.combinations(terms, n) for n in range(1, len(terms)))):
-        # If the first term is subtracted, all terms are. Then the sum is negated, and its label has no minus signs.
+        # A sum whose first term has a minus sign is negated, so that its first term is positive.
         first = terms[names[0]][0]
         label = "".join((" + " if terms[n][0] == first else " − ") + n for n in names).removeprefix(" + ")
         sums[label] = sum(first * terms[n][0] * terms[n][1] for n in names)
@@ -142,7 +142,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
 
 
 def _orthogonalise(q, r):
-    """Return the query's direction, the rest of the reference without this direction, and the squared area."""
+    """Return the query's direction, the part of the reference perpendicular to it, and the squared area."""
     unit = F.normalize(q, dim=-1)
     projection = _dot(r, unit)[..., None] * unit
     rest = r - projection
@@ -162,7 +162,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return the values that lead from the components of the keys in the plane to their squared heights."""
+    """Return the values that lead from the keys' components in the plane to their squared heights."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,
@@ -306,7 +306,7 @@ exercise(
 
 
 def _all_pairs(q, k, r, by="query"):
-    """Combine q at each i with k at each j. The reference r is taken at i, or at j if `by` is not "query"."""
+    """Combine q at each i with k at each j. The reference r is taken at i if `by` is "query", otherwise at j."""
     q_, k_ = q[..., :, None, :], k[..., None, :, :]
     r_ = r[..., :, None, :] if by == "query" else r[..., None, :, :]
     return torch.broadcast_tensors(q_, k_, r_)
@@ -351,9 +351,9 @@ def _reference_not_orthogonalised(q, k, r):
 
 
 def _degenerate_case(rand):
-    """Return a case with vectors of length 0, and with two references that are parallel to their queries."""
+    """Return a case with vectors of length 0, and with two references parallel to their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    # If the reference is parallel to this query, its perpendicular part is exactly 0, without a rounding error.
+    # If the reference is parallel to this query, its perpendicular part is exactly 0, without rounding errors.
     q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
     note = "with a query, a key and a reference of length 0, and with references parallel to their queries"
@@ -368,7 +368,7 @@ def _by_matrix_products(probe):
         return probe.run(case(*vectors), count=True)
 
     short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
-    # The margin is for a few additional copies that a product of larger tensors may need.
+    # Products of larger tensors may need a few additional copies.
     if long.operations > short.operations + 12:
         return (
             f"The scores are right, but the number of operations grows with the sizes: {short.operations} operations"
@@ -417,7 +417,7 @@ def _one_at_a_time(probe):
 
 
 def _has_room(probe):
-    """Check that the scores of float16 vectors do not overflow; they should be computed in a wider dtype."""
+    """Check that the scores of float16 vectors do not overflow. Answers should compute them in a wider dtype."""
     vectors = [
         torch.full((1, 1, 2, 4), 4.0, dtype=torch.float16) * torch.tensor(signs, dtype=torch.float16)
         for signs in ([1, 1, 1, 1], [1, -1, 1, 1], [1, 1, -1, 1])
@@ -436,7 +436,7 @@ def _has_room(probe):
 
 
 def _lengths(vectors):
-    """Return the lengths of vectors, which `upcast` computes too."""
+    """Return milestones: the lengths of vectors, which `upcast` computes too."""
     return {f"the lengths of {name.removeprefix('the ')}": t.norm(dim=-1) for name, t in vectors.items()}
 
 
@@ -455,7 +455,7 @@ def _score_milestones(q, k, r):
     }
     scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
     both = {**terms, **scaled}
-    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # the result is minus the last value
     inputs = {"the queries": q, "the keys": k, "the references": r}
     return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
 
@@ -814,7 +814,7 @@ _CLAIMS = (
 
 
 def _all_equal(a, b):
-    # Tokens may be floats, and torch.equal raises an error if the dtypes differ.
+    # Tokens may be floats, and torch.equal raises an error for different dtypes.
     return (a == b).all()
 
 
@@ -831,7 +831,7 @@ def _evaluate_claims(result, case):
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Return whether all shares are within six standard deviations of 1 / vocab_size, given `draws` samples."""
+        """Return whether `draws` samples gave shares that are all within six standard deviations of 1 / vocab_size."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
     repeated = first[:, 1:] == first[:, :-1]

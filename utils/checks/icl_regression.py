@@ -63,10 +63,11 @@ class _Statistic(NamedTuple):
     """A statistic of the sampled prompts.
 
     Attributes:
-        size: whether the statistic is a magnitude. Its deviation is then in octaves, otherwise it is only a sign.
-        slack: the largest accepted difference. It is at least six standard deviations at 1500 prompts, so that
+        size: whether the statistic is a magnitude. If so, its deviation is in octaves; otherwise, the deviation is only
+            a sign.
+        slack: the largest accepted difference. For 1500 prompts, it is at least six standard deviations, so that
             correct answers pass. A test measures the standard deviations.
-        words: the message template for a deviation.
+        words: the template of the message about a deviation.
     """
 
     size: bool
@@ -162,7 +163,7 @@ _X_STATISTICS = ("mean of x and x_q", "spread of x", "fourth moment of x", "like
 _X_Q_STATISTICS = ("likeness of x_q and x", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
 _BETA_STATISTICS = ("mean of β", "β between prompts", "fourth moment of β", "likeness in β")
 _Y_STATISTICS = ("shared error", "mean of the errors", "noise within a prompt", "noise", "y_q off β·x_q")
-# If the statistic on the left deviates, those on the right are ignored, because they deviate as a consequence.
+# If the statistic on the left deviates, the statistics on the right deviate as a consequence, so they are ignored.
 _CONSEQUENCES = {
     "y in front": (
         *_X_STATISTICS,
@@ -189,7 +190,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# These statistics have the consequences above only if they are near 0.
+# For these statistics, the consequences above occur only if they are near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -207,7 +208,7 @@ def _least_squares(x, y):
 
 
 def measured(z_q, z, y_q, d):
-    """Compute the statistics of _STATISTICS; β is estimated by least squares."""
+    """Compute the statistics in _STATISTICS. β is estimated by least squares."""
     n, L, _ = z.shape
     x, y, x_q = z[..., :d], z[..., d:], z_q[..., :d]
     beta = _least_squares(x, y)
@@ -261,12 +262,12 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return the deviation of each statistic.
 
-    A deviation that is smaller than the slack counts as 0. Larger deviations of magnitudes are in rounded octaves. For
-    the other statistics, only the sign is returned. With fewer prompts, the slack is larger.
+    A deviation within the slack counts as 0. Larger deviations are in rounded octaves for magnitudes; for all other
+    statistics, only the sign is returned. The slack is larger for fewer prompts.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
-    # Round to multiples of 1/2.6 octave. No misconception is close to the border between two multiples.
+    # Round to multiples of 1/2.6 octave. With this step, no misconception is close to a rounding border.
     octaves = (octaves * 2.6).round() / 2.6
     octaves = torch.where(octaves == 0, (numbers - ideal).sign() / 4, octaves)
     deviations = torch.where(_SIZES & (ideal > 0), octaves, (numbers - ideal).sign())
@@ -292,7 +293,7 @@ def _result_statistics(result, case):
 
 
 def _parse_prompts(result, case):
-    """Return zeros with the shapes and dtypes of a result, followed by the deviations of its statistics."""
+    """Return zeros with the result's shapes and dtypes, followed by the deviations of its statistics."""
     if not isinstance(result, (tuple, list)) or not all(isinstance(t, Tensor) for t in result):
         return result
     shapes = tuple(torch.zeros_like(t) for t in result)
@@ -302,7 +303,7 @@ def _parse_prompts(result, case):
 
 
 def _drawn_otherwise(probe):
-    """Report the first deviating statistic. Prompts without noise come first, because they determine β exactly."""
+    """Report the first deviating statistic. Check prompts without noise first, because they determine β exactly."""
     for trial in sorted(probe.trials, key=lambda trial: trial.case.args[3]):
         result = probe.run(trial.case).value
         if not _has_right_sizes(result, trial.case):
@@ -321,7 +322,7 @@ def _drawn_otherwise(probe):
 
 
 def _describe_uniform_entries(result, case):
-    """Return a message if all entries of x, x_q or β are between 0 and 1. Otherwise, return an empty string."""
+    """Return a message if all entries of x, x_q or β are between 0 and 1; otherwise return ""."""
     d, noise_std = case.args[2:4]
     z_q, z, _ = (t.detach().double() for t in result)
     parts = {"x": z[..., :d], "x_q": z_q[..., :d]}
@@ -360,7 +361,7 @@ _from_the_generator = batches_from_their_generator(
 
 
 def _errors_from_the_generator(probe):
-    """Check that the noise also comes from the generator, by comparing results with and without noise."""
+    """Check that the noise comes from the generator too, by comparing results with and without noise."""
 
     def sample(seed, noise_std):
         return probe.run(case(6, 5, 3, noise_std, torch.Generator().manual_seed(seed)))
@@ -378,7 +379,7 @@ def _errors_from_the_generator(probe):
 
 
 def _few_prompts(probe):
-    """Check calls with a single prompt, a single example or a single entry."""
+    """Check calls with a single prompt, a single example or a single entry in x."""
     for small_case in (case(1, 1, 1, 0.1), case(2, 1, 3, 0.0), case(1, 2, 1, 0.5)):
         observation = probe.run(small_case)
         call = f"sample_regression{small_case.args}"
@@ -401,7 +402,7 @@ exercise(
     "sample_regression",
     oracle=_sample_prompts,
     cases=lambda rand: [
-        # With this noise_std, the standard deviations noise_std and noise_std² · √d are rounded to different multiples.
+        # For this noise_std, the standard deviations noise_std and noise_std² · √d are rounded to different multiples.
         case(1500, 16, 5, 0.35, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
     ],
@@ -548,7 +549,7 @@ def _initial_parameters(n_embd, n_head, n_out=1, bias=False, width=None, keys_fi
 
 
 def _prompts_alone(probe):
-    """Check that the result for a prompt does not depend on the other prompts in its batch."""
+    """Check that the result for a prompt does not depend on other prompts in the batch."""
     if batch_independent(0)(probe) or batch_independent(1)(probe):
         return (
             "Your prompts affect each other: the answer for prompt 0 changed when only the other prompts changed. Each"
@@ -562,7 +563,7 @@ def _filled_batch(case):
 
 
 def _keeps_its_sizes(probe):
-    """Check the attributes n_embd, n_head and n_out, because the exercises on circuits read them."""
+    """Check the attributes n_embd, n_head and n_out, because the exercises about circuits read them."""
     sizes = {"n_embd": 6, "n_head": 3, "n_out": 2}
     observation = probe.run(
         case(torch.zeros(1, 1, 6), torch.zeros(1, 2, 6), init=tuple(sizes.values())), attributes=sizes
@@ -697,14 +698,14 @@ exercise(
 
 
 def _qk_by_basis(model):
-    """Compute QK from unit vectors: entry [a, b] is the score of question e_a for example e_b."""
+    """Compute QK with unit vectors: entry [a, b] is the score of the question e_a for the example e_b."""
     eye = torch.eye(model.n_embd)
     q, k = (proj(eye).detach().view(model.n_embd, model.n_head, -1) for proj in (model.q_proj, model.k_proj))
     return torch.stack([q[:, h] @ k[:, h].T for h in range(model.n_head)]) / model.n_embd**0.5
 
 
 def _ov_by_basis(model):
-    """Compute OV from unit vectors: row a is the output of a head that attends only to e_a."""
+    """Compute OV with unit vectors: row a is the output of a head that attends only to e_a."""
     values = model.v_proj(torch.eye(model.n_embd)).detach()
     outputs = []
     for h in range(model.n_head):
@@ -917,14 +918,14 @@ def _mean(terms):
 
 
 def _softmax_of_all(z_q, z, w, mu, dim):
-    """Estimate with one softmax over the scores of all heads, [heads, n, queries, L], along `dim`."""
+    """Estimate with a single softmax along `dim` over the scores of all heads, [heads, n, queries, L]."""
     scores = torch.stack([a * (z_q[..., :-1] @ z[..., :-1].mT) for a in w])
     weights = torch.exp(scores - scores.logsumexp(dim, keepdim=True))
     return sum(m * (head @ z[..., -1:]) for m, head in zip(mu, weights))
 
 
 def _nadaraya_watson(z_q, z, w, mu):
-    """Compute the kernel estimate Σ K(x_i) y_i / Σ K(x_i). K is first divided by its maximum to avoid overflow."""
+    """Compute the kernel estimate Σ K(x_i) y_i / Σ K(x_i). To avoid overflow, K is divided by its maximum first."""
     x_q, x, y = z_q[..., :-1].double(), z[..., :-1].double(), z[..., -1].double()
     total = torch.zeros(*z_q.shape[:-1], dtype=torch.float64)
     for a, m in zip(w, mu):
@@ -940,7 +941,7 @@ def _question(rand, *shape):
 
 
 def _parts(z_q, z):
-    """Return the parts of the tokens: milestones of the estimators."""
+    """Return milestones for the estimators: the parts of the tokens."""
     return {"the questions' x": z_q[..., :-1], "the examples' x": z[..., :-1], "the examples' y": z[..., -1:]}
 
 

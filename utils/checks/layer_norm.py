@@ -36,7 +36,7 @@ def _zero_and_one(probe):
 exercise(
     "normalised",
     oracle=torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416]),
-    atol=6e-5,  # The expected values are (x - 5) / sqrt(5), rounded to four decimals.
+    atol=6e-5,  # the expected values are (x - 5) / sqrt(5), rounded to four decimals
     returns=Float("d_model"),
     properties=[_zero_and_one],
     misconceptions={
@@ -126,7 +126,7 @@ def _norm(
 
 
 def _mean_and_variance(probe):
-    """Check that the initial w and b produce mean 0 and variance 1, unless the input variance is tiny."""
+    """Check that the initial w and b give mean 0 and variance 1, unless the input's variance is tiny."""
     for trial in probe.trials:
         if trial.case.fill or not isinstance(trial.yours.value, torch.Tensor):
             continue
@@ -143,7 +143,7 @@ def _mean_and_variance(probe):
 
 
 def _far_from_zero(probe):
-    """Check numbers far from zero, where the formula mean(x²) - mean(x)² is too inexact."""
+    """Check numbers far from zero, for which the formula mean(x²) - mean(x)² is too inaccurate."""
     x = torch.tensor([[3000.0, 3001.0, 3002.0, 3005.0]])
     observation = probe.run(case(x, init=(4,), fill=False))
     expected = F.layer_norm(x.double(), (4,), eps=1e-6).float()
@@ -161,7 +161,7 @@ def _torch_norm(p, residual):
 
 
 def _norm_values(p, x):
-    """Compute the milestones of a layer norm. Without a visible eps, the variances plus eps are the variances."""
+    """Compute the milestones of a layer norm. If eps is negligible, the variances plus eps are just the variances."""
     mean, eps = x.mean(-1, keepdim=True), p.init_args["eps"]
     centred = x - mean
     squares = centred**2
@@ -188,7 +188,7 @@ def _norm_values(p, x):
 
 
 def _tiny(rand, *shape):
-    """Sample numbers with a variance of about 1e-4, so small that eps changes the result."""
+    """Sample numbers with a variance of about 1e-4, which is so small that eps changes the result."""
     return rand(*shape) * 0.01
 
 
@@ -385,7 +385,8 @@ exercise(
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
         case(rand(2, 4, 4), init=(4,), seed=7, train=True, note="in training"),
-        # The attention result is close to the biases of v_layer. With this seed, they differ by 0.03, so eps matters.
+        # The result of attention is close to the biases of v_layer. With this seed, these biases differ by 0.03, so eps
+        # matters.
         case(rand(3, 2) * 1e-3, init=(2,), seed=3372, note="in which attention returns two numbers that hardly differ"),
     ],
     returns=Float("... seq embed_dim"),
@@ -427,7 +428,7 @@ exercise(
             _INVERTED_MASK,
         ),
         "sees-what-is-hidden-and-0": Wrong(
-            _transform_mask(invert_mask),  # torch's attention returns 0, not nan, for a fully masked row.
+            _transform_mask(invert_mask),  # torch's attention returns 0, not nan, for a fully masked row
             _INVERTED_MASK,
         ),
         "residual-of-the-normed": Wrong(

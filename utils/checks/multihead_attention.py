@@ -46,7 +46,7 @@ def _narrow_heads(d_in, d_out, context_length, dropout, num_heads, qkv_bias=Fals
 
 
 def _dropout_and_bias_swapped(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    """Return the parameters of a wrapper that passes dropout and qkv_bias on in the wrong order."""
+    """Return the parameters of a wrapper that passes on dropout and qkv_bias in the wrong order."""
     return _wrapper(d_in, d_out, context_length, float(qkv_bias), num_heads, bool(dropout))
 
 
@@ -73,7 +73,7 @@ def _side_by_side(heads):
 
 @with_steps
 def _run_heads(p, x, *, join=_side_by_side, which=range, head=_head):
-    """Run the heads `which(num_heads)` of the wrapper, and join their results."""
+    """Run the wrapper's heads `which(num_heads)`, and join their results."""
     return join([head(p, x, i) for i in which(p.init_args["num_heads"])])
 
 
@@ -90,7 +90,7 @@ def _wrapper_values(p, x):
     heads = (project_qkv(p, x, prefix=f"heads.{i}.") for i in range(p.init_args["num_heads"]))
     values = attention_values(*(torch.stack(t) for t in zip(*heads)), causal_mask(x.shape[-2]))
     contexts = values.pop("the context vectors")
-    steps = {f"{label.rstrip('?')}?": value for label, value in values.items()}  # steps of CausalAttention
+    steps = {f"{label.rstrip('?')}?": value for label, value in values.items()}  # milestones of CausalAttention
     heads = {f"the context vectors of head {i}": context for i, context in enumerate(contexts)}
     return {**steps, **heads, "the context vectors side by side": _side_by_side(contexts)}
 
@@ -107,7 +107,7 @@ class _Head(nn.Module):
 
 
 class _HeadsInAList(nn.Module):
-    """The lesson's class, with the heads in a Python list instead of an `nn.ModuleList`."""
+    """The lesson's class, but with the heads in a Python list instead of an `nn.ModuleList`."""
 
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -118,7 +118,7 @@ class _HeadsInAList(nn.Module):
 
 
 def _heads_start_apart(probe):
-    """Check that each head samples its own initial weights, instead of copying those of one head."""
+    """Check that each head samples its own initial weights, instead of copying another head's weights."""
     observation = probe.run(case(torch.zeros(1, 2, 3), init=(3, 2, 4, 0.0, 2), fill=False), state=True)
     first, second = ((observation.state or {}).get(f"heads.{i}.W_query.weight") for i in (0, 1))
     if first is None or second is None or not torch.equal(first, second):
@@ -376,7 +376,7 @@ def _initial_parameters(
 
 
 def _refuses_when_made(probe):
-    """Check that the constructor, not `forward`, rejects a width that the number of heads does not divide."""
+    """Check that the constructor, not `forward`, rejects a width that is not divisible by the number of heads."""
     observation = probe.run(case(torch.zeros(2, 3, 3), init=(3, 5, 4, 0.0, 2)))
     if observation.failure is None or observation.parameters is None:
         return None
@@ -432,8 +432,8 @@ def _undo_interleave(x):
 _INTERLEAVED = {"split": _interleave, "merge": _undo_interleave}
 _ROOT_OF_D_OUT = {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5}
 _NO_OUT_PROJ = {"out": lambda p, x: x}
-# With these wrong steps, each row is still a weighted sum of vectors, so the parser can recognise dropout in wrong
-# answers too.
+# With these wrong steps, each row is still a weighted sum of vectors, so the parser can recognise dropout in these
+# wrong answers too.
 _PARSED_STEPS = (
     _INTERLEAVED,
     {"split": _interleave},
@@ -449,11 +449,11 @@ _PARSED_STEPS = (
 def _make_parser():
     """Return a `parse_result` that recognises dropout in the results of the correct layer and of known wrong layers.
 
-    It maps all training results with the same kind of dropout to one fixed result.
+    It maps all results in training with the same kind of dropout to one fixed result.
     """
 
     def mix_with_keep(steps):
-        # Each weight is multiplied by `keep`, which has the shape [batch, heads, seq, seq].
+        # `keep` has the shape [batch, heads, seq, seq] and multiplies each weight.
         return lambda p, x, keep: _multi_head.replace(drop=lambda p, weights: weights * keep, **steps)(p, x)
 
     parsers = [make_dropout_parser(mix_with_keep(steps), _initial_parameters) for steps in ({}, *_PARSED_STEPS)]
@@ -681,7 +681,7 @@ def _pattern(prompt, head, read=_head_weights, mask=causal_mask, order=(0, 1), *
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = read(head)
     projections = x @ W_Q + b_Q, x @ W_K + b_K
-    q, k = (projections[i] for i in order[:2])  # `order[2]` is for the values, which a pattern does not need
+    q, k = (projections[i] for i in order[:2])  # `order[2]` is for values, which a pattern does not need
     return attention_weights(q, k, mask(len(x)), d_in=x.shape[-1], **steps)
 
 
@@ -693,7 +693,7 @@ def _patterns_by_torch(prompt, n_heads):
 
 
 def _which_gpt2():
-    """Return the GPT-2 that the lesson reads, or the error text if there is none."""
+    """Return the GPT-2 that the lesson uses, or the error text if there is none."""
     try:
         return find_source()
     except gpt2.WeightsError as error:
@@ -706,7 +706,7 @@ def _all_patterns(prompt, n_heads, **steps):
 
 
 def _change_biases(change):
-    """Return a function that reads the weights and biases of a head, and applies `change(b_Q, b_K)` to the biases."""
+    """Return a function that reads weights and biases of a head, and applies `change(b_Q, b_K)` to the biases."""
 
     def read(head):
         W_Q, W_K, b_Q, b_K = _head_weights(head)
@@ -784,7 +784,7 @@ exercise(
         ),
     },
     equivalent={
-        # The key bias adds one number to all scores of a row, so the softmax does not change.
+        # The key bias adds the same number to all scores in a row, so the softmax does not change.
         "no-key-bias": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_Q, 0.0))),
         "ones-appended": lambda prompt, n_heads: torch.stack([_with_ones(prompt, head) for head in range(n_heads)]),
     },
@@ -800,7 +800,7 @@ exercise(
 
 
 def _with_ones(prompt, head):
-    """Compute a pattern after appending the biases to the weight matrices as a row, and a 1 to each input vector."""
+    """Compute a pattern with the biases as an extra row of the weight matrices, and an extra 1 in each input vector."""
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = _head_weights(head)
     x = torch.cat((x, torch.ones(len(x), 1)), dim=-1)
@@ -811,12 +811,12 @@ _KINDS = ("previous", "current", "first")
 
 
 def _mean_weights(pattern, rows):
-    """Return the mean weights over `rows` on the previous, the current and the first position."""
+    """Return the mean weights, over `rows`, on the previous, the current and the first position."""
     return torch.stack([pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()])
 
 
 def _uniform_mean(pattern, rows):
-    """Return the mean weight over `rows` on any position of a uniform pattern."""
+    """Return the mean weight, over `rows`, on any position of a uniform pattern."""
     return (1 / (rows + 1.0)).mean()
 
 
@@ -850,7 +850,7 @@ def _against_the_second(pattern):
 
 
 def _skip_rows(skipped):
-    """Return a function that computes the mean weights, but skips the first `skipped[i]` rows for kind i."""
+    """Return a function that computes the mean weights without the first `skipped[i]` rows for kind i."""
     return lambda p, at: torch.stack(
         [
             _mean_weights(p, at[late:])[place] if len(at) > late else torch.tensor(0.0)
@@ -869,7 +869,7 @@ def _head_kind(pattern):
 
 
 def _sample_pattern(kind, seq, strength, rand):
-    """Sample a causal pattern in which the scores on the positions of `kind` are increased by `strength`."""
+    """Sample a causal pattern in which `strength` is added to the scores at the positions of `kind`."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(seq)
     column = {"previous": (at - 1).clamp_min(0), "current": at, "first": torch.zeros_like(at)}[kind]
@@ -887,7 +887,7 @@ def _sample_other_pattern(seq, rand):
 
 
 def _sample_misleading_top(seq, rand):
-    """Sample a "previous" pattern that looks like "first" to an answer that includes rows 0 and 1."""
+    """Sample a "previous" pattern that seems to be a "first" pattern if an answer includes rows 0 and 1."""
     pattern = _sample_pattern("previous", seq, 1.1, rand)
     pattern[0], pattern[1] = 0.0, 0.0
     pattern[0, 0], pattern[1, 0] = 1.0, 1.0
@@ -904,7 +904,7 @@ def _column(kind, row):
 
 
 def _one_row_looks(row, kind="first", seq=4, share=1.0):
-    """Return a uniform pattern, except that `row` has the weight `share` on the position of `kind`."""
+    """Return a uniform pattern, except that `row` has the weight `share` at the position of `kind`."""
     pattern = _uniform_pattern(seq)
     pattern[row, : row + 1] = (1 - share) / row
     pattern[row, _column(kind, row)] = share
@@ -912,7 +912,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a pattern in which the position of `kind` has `times` its uniform weight. Rows 0 and 1 are uniform."""
+    """Return a pattern in which the position of `kind` has `times` the uniform weight. Rows 0 and 1 are uniform."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]
@@ -932,7 +932,7 @@ def _two_habits(most, also, seq, rand, larger=0.48, smaller=0.40):
 
 
 def _means(probe):
-    """Report the mean weights and the threshold for the first pattern that the answer names wrongly."""
+    """Report the mean weights and the threshold for the first pattern that the answer classifies wrongly."""
     for trial in probe.trials:
         yours, (pattern,) = trial.yours.value, trial.case.args
         if not isinstance(yours, str) or yours == trial.expected.value:
@@ -949,7 +949,7 @@ def _means(probe):
 
 
 def _names_one_of_two(probe):
-    """Check a pattern with two equal means above the threshold: the page accepts both names."""
+    """Check a pattern with two equal means above the threshold, for which the page accepts both names."""
     pattern = _uniform_pattern(6)
     for row in range(2, 6):
         pattern[row, : row + 1] = 0.1 / (row - 1)
@@ -982,7 +982,7 @@ exercise(
             for most, also in (("previous", "current"), ("current", "first"), ("first", "previous"))
         ),
         case(_times_uniform("first", 12, 1.35), note="with a mean a little below the threshold"),
-        # A threshold that depends on the length of the pattern accepts only one of the next two means.
+        # A threshold that depends on the pattern's length gives the wrong answer for one of the next two cases.
         case(_times_uniform("previous", 12, 1.2), note="with a mean below the threshold"),
         case(_times_uniform("current", 4, 1.3), note="with a mean below the threshold"),
         case(_times_uniform("current", 6, 1.45), note="with a mean a little above the threshold"),

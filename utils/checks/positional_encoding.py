@@ -59,7 +59,7 @@ def _by_logarithm(position, d_model, base=100.0):
 
 
 def _angle_values(position, d_model, base=100.0):
-    """Compute the milestones up to the sines and the cosines of the angles [seq, d_model / 2]."""
+    """Compute the milestones up to the sines and cosines of the angles [seq, d_model / 2]."""
     pairs = torch.arange(0, d_model, 2).float()
     power = base ** (pairs / d_model)
     angles = position.float()[:, None] / power
@@ -82,7 +82,7 @@ def _angle_values(position, d_model, base=100.0):
 
 
 def _angle_difference(a, b):
-    """Return the difference between two angles, without full turns."""
+    """Return the difference between two angles, up to full turns."""
     return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
 
 
@@ -148,7 +148,7 @@ def _keeps_lengths(probe):
 
 
 def _far_rows(probe):
-    """Check the row of position 2049, which float16 cannot distinguish from position 2048."""
+    """Check the row for position 2049, which float16 cannot distinguish from position 2048."""
     observation = probe.run(case(torch.tensor([2049.0]), 2))
     expected = torch.tensor([math.sin(2049), math.cos(2049)])
     if observation.failure is None and not torch.allclose(observation.value[0], expected, atol=0.01):
@@ -262,7 +262,7 @@ def _no_parameters(d_model, max_len=5000):
 
 
 def _encode_positions(x, position=None, base=100.0):
-    """Return the encoding of `position`; the default is the positions 0, 1, 2, … of x."""
+    """Return the encoding of `position`, which defaults to the positions 0, 1, 2, … of x."""
     return sinusoids(torch.arange(x.shape[-2]) if position is None else position, x.shape[-1], base)
 
 
@@ -279,7 +279,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, except that it slices the table by the size of the first axis."""
+    """The lesson's class, but it slices the table by the size of the first axis."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()
@@ -290,7 +290,7 @@ class _CutByFirstAxis(nn.Module):
 
 
 class _BatchAxisOfThree(_CutByFirstAxis):
-    """The class in the source text, which has a table [max_len, 1, d_model]."""
+    """The class from the source text, whose table is [max_len, 1, d_model]."""
 
     def forward(self, x):
         return x + self.pe[:, None][: x.size(0)]
@@ -328,7 +328,7 @@ def _pair_text(pair):
 
 
 def _keeps_its_table(probe):
-    """Check that all rows of the table are still available for a long text after a short text."""
+    """Check that after a short text, all rows of the table are still available for a long text."""
     short, long = (case(torch.zeros(seq, 2), init=(2,), fill=False) for seq in (3, 50))
     failure = probe.runner.run_in_sequence([short, long])[-1].failure
     return failure and (
@@ -370,7 +370,7 @@ exercise(
         batch_independent(),
         moves_with_its_module,
         refuses((4, 6), (2, 7, 4), "the text is longer than max_len"),
-        # Without a check, torch would broadcast the single row of the table to all positions.
+        # If the answer does not check the length, torch broadcasts the table's single row to all positions.
         refuses((4, 1), (2, 3, 4), "the text is longer than max_len"),
         takes((2,), (5000, 2), "max_len is 5000 by default, and a text may have up to max_len positions."),
         takes((2, 5100), (5001, 2), "max_len may be larger than 5000, and a text may have up to max_len positions."),
@@ -519,7 +519,7 @@ def _count_along(axis):
 
 
 def _far_positions(probe):
-    """Check the angle of position 2049, which float16 cannot distinguish from position 2048."""
+    """Check the angle at position 2049, which float16 cannot distinguish from position 2048."""
     observation = probe.run(case(torch.tensor([[1.0, 0.0]]).repeat(2050, 1)))
     expected = torch.tensor([2049.0, 2049.0 - torch.pi / 2]).cos()
     if observation.failure is None and not torch.allclose(observation.value[-1], expected, atol=0.01):

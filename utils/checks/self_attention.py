@@ -31,7 +31,7 @@ from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSe
 
 
 def _page_matrices():
-    """Sample the lesson's three matrices with seed 123."""
+    """Sample the lesson's three matrices, with seed 123."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(123)
         return [torch.rand(3, 2) for _ in QKV]
@@ -43,7 +43,7 @@ _HIDES_JOURNEY = torch.eye(6, dtype=torch.bool) | (torch.arange(6) != 1)
 
 
 def _wrong_weights(use_weights):
-    """Return the misconceptions about the weights of "journey"; their answers are `use_weights(weights)`."""
+    """Return the misconceptions about the weights of "journey". Their answers are `use_weights(weights)`."""
     scores = _Q[1] @ _K.T
     wrong = attention_mistakes(
         lambda **steps: lambda: use_weights(weigh_scores.replace(**steps)(scores, None, d_head=2, d_in=3))
@@ -105,7 +105,7 @@ exercise(
     "scaled_context_vec_2",
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
     returns=Float("d_out"),
-    atol=2e-6,  # Two queries are almost equal, so the difference between their context vectors is tiny.
+    atol=2e-6,  # two queries are almost equal, so their context vectors hardly differ
     steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _wrong_weights(lambda weights: weights))},
     misconceptions={
         **_wrong_weights(lambda weights: weights @ _V),
@@ -146,7 +146,7 @@ def _parameters(init, names=QKV):
 
 
 def _answers(qkv):
-    """Return the right answer and the misconceptions that both classes share.
+    """Return the correct answer and the misconceptions that both classes share.
 
     Args:
         qkv: function of `(params, x)` that returns queries, keys and values.
@@ -194,7 +194,7 @@ def _answers(qkv):
 
 
 def _other_orders(right, initial):
-    """Return a misconception for each wrong order of creation; `initial(order)` is the constructor for an order."""
+    """Return a misconception for each wrong order of creation. `initial(order)` is the constructor for an order."""
     return {
         f"made-in-the-order-{'-'.join(name.removeprefix('W_') for name in order)}": Wrong(
             right,
@@ -291,7 +291,7 @@ exercise(
 
 
 def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
-    """Build an answer that sets each parameter `to(name)` of v1 to the transformed weight `name` of v2."""
+    """Build an answer that sets each parameter `to(name)` of v1 to a transformed copy of the weight `name` of v2."""
 
     def answer(v2, v1):
         for name in names:
@@ -301,7 +301,7 @@ def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
 
 
 def _copy_from(source):
-    """Build an answer that copies layer `source.get(name, name)` of v2 to each parameter `name` of v1."""
+    """Build an answer that copies the layer `source.get(name, name)` of v2 to each parameter `name` of v1."""
 
     def answer(v2, v1):
         for name in NAMES:
@@ -429,7 +429,7 @@ _MASK_IGNORED = "Your mask changes nothing: blocked positions still get weight."
 
 exercise(
     "compute_attn_weights",
-    # `torch_attention` returns the weights because no values are given.
+    # Without values, `torch_attention` returns the weights.
     oracle=lambda W_Q, W_K, x, mask=None: torch_attention(x @ W_Q, x @ W_K, mask=mask),
     milestones=lambda W_Q, W_K, x, mask=None: attention_values(x @ W_Q, x @ W_K, mask=mask),
     cases=lambda rand: [

@@ -1,6 +1,6 @@
 """Define the exercises of lesson 02: attention without parameters.
 
-The expected values are the printed numbers in section 3.3.1 of the course's source text.
+The expected values are the numbers printed in section 3.3.1 of the course's source text.
 """
 
 import torch
@@ -12,7 +12,7 @@ from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 PRINTED = 6e-5  # the tolerance for expected values with four decimals
-SCORES = INPUTS @ QUERY  # Wrong answers to later exercises use these scores.
+SCORES = INPUTS @ QUERY  # wrong answers to later exercises use these scores
 DIVIDED_SCORES = SCORES / SCORES.sum()
 
 exercise(
@@ -162,7 +162,7 @@ exercise(
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
-    atol=4e-5,  # The numbers printed on the page pass; a weighted sum whose weights are computed without exp does not.
+    atol=4e-5,  # accepts the numbers printed on the page, but not a weighted sum whose weights lack exp
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
@@ -240,7 +240,7 @@ exercise(
 
 
 def _rows_apart(rand):
-    """Sample two distant rows: exp of the lower row underflows if one maximum is subtracted from both."""
+    """Sample two distant rows. If one maximum is subtracted from both rows, exp underflows in the lower row."""
     x = rand(2, 3)
     x[1] -= 500
     return x
@@ -271,7 +271,7 @@ def _softmax(
 
 
 def _softmax_steps(x, dim):
-    """Compute the values of a softmax that subtracts each row's own maximum; other ways are wrong in this exercise."""
+    """Compute the milestones of a softmax that subtracts each row's maximum. Other ways are wrong in this exercise."""
     values = softmax_values(x, "the softmax", dim)
     return {label: value for label, value in values.items() if "shifted" in label or "softmax" in label}
 

@@ -9,7 +9,7 @@ exercise(
     oracle=lambda x: torch.einsum("rc->r", x),
     cases=lambda rand: [case(rand(2, 3)), case(rand(4, 4)), case(rand(5, 2)), case(rand(1, 6)), case(rand(3, 1))],
     returns=Float("rows"),
-    differentiable=False,  # a right answer may loop over plain numbers, which have no gradient
+    differentiable=False,  # a correct answer may loop over plain numbers, which have no gradient
     misconceptions={
         "sums-columns": Wrong(
             lambda x: x.sum(dim=0),

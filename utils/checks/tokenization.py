@@ -17,7 +17,7 @@ from utils.gpt2.tokenizer import END_OF_TEXT
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 
 # --- byte pairs -------------------------------------------------------------------------------------
-# The oracles represent ids as a string with one character per id, so str.replace can merge pairs.
+# The oracles represent ids as a string with one character per id, so that str.replace can merge pairs.
 
 
 def _text_of(ids):
@@ -66,7 +66,7 @@ def _starts_anew(probe):
 
 
 def _first_met_first(probe):
-    """Check the order of the pairs, because it decides which of two equally frequent pairs is merged."""
+    """Check the order of the pairs, which decides which of two equally frequent pairs is merged."""
     for trial in probe.trials:
         yours, expected = trial.yours.value, trial.expected.value
         if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
@@ -236,7 +236,7 @@ def _either_order(ids, pair, new_id):
 
 
 def _spells_the_same(probe):
-    """Check that merging does not change the text, and that no occurrence of the pair is left."""
+    """Check that merging does not change the text, and that the pair no longer occurs."""
     for trial in probe.trials:
         yours, (ids, pair, new_id) = trial.yours.value, trial.case.args
         if not isinstance(yours, list) or yours == trial.expected.value:
@@ -266,7 +266,7 @@ def _in_place(ids, pair, new_id):
 
 
 def _read_ids(text):
-    """Return ids as objects of their own: Python shares only small integers, so `is` does not compare these."""
+    """Return ids as separate objects. Python shares only small integers, so comparing these with `is` fails."""
     return [int(number) for number in text.split()]
 
 
@@ -534,15 +534,15 @@ exercise(
 
 
 def _stored(text, tokenizer):
-    """Return the tokens in the form that the vocabulary stores, with one character for each byte."""
+    """Return the tokens as the vocabulary stores them, with one character for each byte."""
     return tokenizer.backend.encode(text).tokens
 
 
 def _pieces(text, tokenizer):
-    """Return the text of each token; GPT-2's table maps its characters to bytes.
+    """Return the text of each token. GPT-2's table maps its characters to bytes.
 
     Raises:
-        ValueError: the text is empty, for which the page promises nothing: `batch_decode([])` is `[""]`.
+        ValueError: the text is empty. The page promises nothing for this case: `batch_decode([])` is `[""]`.
     """
     if not text:
         raise ValueError("the text is empty.")
@@ -672,11 +672,11 @@ exercise(
         case(rand(4, 2, 3)),
         case(rand(1, 6, 4)),
         case(rand(3, 1, 5), note="with a single position"),
-        # exp of each of these logits fits into float32, and so does the sum. exp of a difference of 120 is 0.
+        # exp of these logits and their sum fit into float32. exp of the difference -120 is 0.
         case(rand(3, 2, 5) + torch.tensor([60.0, 0.0, -60.0])[:, None, None], note="with logits around 60, 0 and -60"),
     ],
     returns=Float("batch vocab"),
-    differentiable=False,  # Generation needs no gradients, so an answer may use no_grad.
+    differentiable=False,  # generation needs no gradients, so an answer may use no_grad
     misconceptions={
         "over-positions": Wrong(
             lambda logits: logits.softmax(dim=1)[:, -1],
@@ -775,7 +775,7 @@ exercise(
         ),
     },
     equivalent={
-        # The lesson defines softmax as exp divided by its sum, so overflow for large logits is accepted here.
+        # The lesson defines softmax as exp divided by its sum, so this exercise accepts overflow for large logits.
         "exp-and-divide": lambda logits: logits[:, -1].exp() / logits[:, -1].exp().sum(dim=-1, keepdim=True),
     },
     hints=Hints(
@@ -789,7 +789,7 @@ exercise(
 
 
 def _generation_cases(rand):
-    # The models are in evaluation mode, as a loaded GPT-2 is, so an answer may call model.eval().
+    # The models are in evaluation mode, like a loaded GPT-2, so an answer may call model.eval().
     return [
         case(FakeCausalLM(rand).eval(), rand.integers(batch, seq, high=11), n)
         for batch, seq, n in ((2, 3, 1), (3, 4, 3), (1, 2, 6), (4, 1, 5))
@@ -856,7 +856,7 @@ def _window(model, tokens, n_tokens):
 
 
 def _stop_at_end(keep):
-    """Build an answer that stops when all texts have ended; `keep` decides whether it appends the last token."""
+    """Build an answer that stops when all texts have ended. `keep` decides whether it appends the last token."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
@@ -969,13 +969,13 @@ exercise(
 
 # --- sampling ---------------------------------------------------------------------------------------
 # Two correct answers can sample different tokens, so the check compares distributions. It computes the share of each
-# token over hundreds of rows with the same logits, and looks for a known distribution that fits these shares. One such
-# case has a high temperature and one has a low temperature. In all other cases, only one token is likely, so a few
-# rows are enough. More rows would be slow for correct answers that process the rows one by one.
+# token in hundreds of rows with the same logits, and looks for a known distribution that fits these shares. One such
+# case has a high temperature, and another has a low temperature. In all other cases, only one token is likely, so a few
+# rows are enough. More rows would be slow for correct answers that process rows one by one.
 
-_ROWS = 600  # the number of rows for each text if several tokens are likely
-_LIMIT = 6.0  # the largest accepted deviation of the shares from the probabilities, in standard deviations
-_NEVER = 1e-6  # Tokens with a smaller probability must not be sampled.
+_ROWS = 600  # rows for each text if several tokens are likely
+_LIMIT = 6.0  # the largest accepted deviation between shares and probabilities, in standard deviations
+_NEVER = 1e-6  # tokens with a smaller probability must not be sampled
 
 
 def _cut(logits, top_k, fill=-torch.inf, largest=True):
@@ -1034,9 +1034,9 @@ def _sample_from(name):
 
 
 def parse_samples(result, case):
-    """Return a zero tensor of the samples' shape and dtype, and the known distribution that fits the samples.
+    """Return a zero tensor with the samples' shape and dtype, and the known distribution that fits the samples.
 
-    If no known distribution fits the samples, return the observed relative frequency of each token instead.
+    If no known distribution fits, return the observed relative frequency of each token instead.
     """
     if result is None:
         return None
@@ -1055,9 +1055,9 @@ def parse_samples(result, case):
 
 
 def _fits(observed, p, rows):
-    """Test whether the observed relative frequencies, computed from `rows` samples, fit the probabilities `p`.
+    """Test whether the relative frequencies observed in `rows` samples fit the probabilities `p`.
 
-    The statistic is Pearson's chi-squared, transformed into a normal deviation (Wilson and Hilferty).
+    The statistic is Pearson's chi-squared, transformed into a normal deviate (Wilson and Hilferty).
     """
     possible = p > _NEVER
     if (observed[~possible] > 0).any():
@@ -1065,7 +1065,7 @@ def _fits(observed, p, rows):
     freedom = int(possible.sum()) - len(p)
     if freedom == 0:
         return True
-    # Without a lower bound on p, a single occurrence of a very rare token could decide the test.
+    # Without a lower bound on p, one occurrence of a very rare token could decide the test.
     chi2 = float((rows * (observed - p) ** 2 / p.clamp_min(0.5 / rows))[possible].sum())
     return ((chi2 / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / (2 / (9 * freedom)) ** 0.5 <= _LIMIT
 
@@ -1130,19 +1130,19 @@ def sampling_cases(rand):
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # An answer that reuses the first random number (at least 0.95) samples rare tokens.
+            seed += 1  # an answer that reuses the first random number (at least 0.95) samples rare tokens
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 
     cold = [0.5, 0.25, 0.0, -0.25, -0.5, -0.75]
     hot = [1.0, -1.8, -4.6, -4.9, -5.2, -5.5, -5.8]
-    return [  # These logits and numbers of rows distinguish the known distributions.
+    return [  # these logits and numbers of rows distinguish the known distributions
         rows(texts(cold, 0.0, 2.0), 0.25, 3, _ROWS),
         rows(texts(hot, 0.0, 2.0), 4.0, 3, _ROWS),
         rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], 0.0), 1.0, 1, 1, note="with one text"),
         rows(texts([260.0, 240.0, 220.0, 200.0], 0.0), 1.0, 4, 30, note="with logits above 200"),
         rows(texts([80.0, 60.0, 40.0, 20.0, 0.0], -240.0), 1.0, 2, 30, note="with logits below -150"),
-        # Here, exp(1 / temperature) overflows, and a share of 0.5 to the power 1 / temperature is 0, even in float64.
+        # Here, exp(1 / temperature) overflows and 0.5 ** (1 / temperature) is 0, even in float64.
         rows(texts([1.0, 0.9, 0.8, 0.2, 0.1, 0.0], 0.0, -150.0), 0.0005, 3, 30, note="with a temperature of 0.0005"),
     ]
 

@@ -44,7 +44,7 @@ def _model_parameters(vocab_size, embed_dim, num_layers):
 
 
 def _linear(wide, narrow):
-    """Return the names and sizes of the parameters of a linear layer from `narrow` inputs to `wide` outputs."""
+    """Return the names and sizes of the parameters of a linear layer with `narrow` inputs and `wide` outputs."""
     return ("weight", (wide, narrow)), ("bias", (wide,))
 
 
@@ -60,7 +60,7 @@ def _attend(p, layer, x, mask):
     q, k, v = project_qkv(p, x, _attention(layer))
     if mask is None or mask.any(-1).all():
         return torch_attention(q, k, v, mask)
-    # In a fully masked row, a learner's softmax returns nan, but torch's attention returns 0. Therefore, compute nan.
+    # In a fully masked row, a learner's softmax gives nan, but torch's attention gives 0. This code gives nan too.
     return attention_weights(q, k, mask) @ v
 
 
@@ -110,7 +110,7 @@ def _model_values(p, src):
 
 
 def _future_changes_nothing(probe):
-    """Check that all earlier logits stay the same when the last token is replaced. Correct answers are skipped."""
+    """Check that all earlier logits stay the same if the last token is replaced. Skip correct answers."""
     for trial in [] if probe.has_correct_values else probe.trials:
         src = trial.case.args[0]
         changed = src.clone()
@@ -290,12 +290,12 @@ def _loss(
     score=lambda logits: -logits.log_softmax(-1),
     reduce=lambda losses, asked: losses[asked].mean(),
 ):
-    """Score the token after each position with `score(logits)`, and reduce the scores [batch, seq - 1] to the loss."""
+    """Score the token after each position with `score(logits)`. Reduce the scores [batch, seq - 1] to the loss."""
     return reduce(score(logits)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0], asked[:, 1:])
 
 
 def _loss_values(logits, tokens, asked):
-    """Compute the milestones of a loss: all are optional, because cross_entropy takes all steps at once."""
+    """Compute the milestones of a loss. All are optional, because cross_entropy does all steps at once."""
     marked, targets = asked[:, 1:], tokens[:, 1:]
     values = {}
     for rows, place, right, whose in (
@@ -519,7 +519,7 @@ def _training_step(
     move=lambda model, optimizer: optimizer.step(),
     returns=lambda loss, recompute: loss.item(),
 ):
-    """Make a training step. `returns(loss, recompute)` computes the result; `cleared` selects parameters."""
+    """Take a training step. `returns(loss, recompute)` computes the result; `cleared` selects parameters."""
     tokens, asked = batch
     parameters = list(model.parameters())
     model.train(mode)
@@ -582,7 +582,7 @@ _FACT_MESSAGES = (
 
 
 def _one_step_of_its_optimizer(probe):
-    """Check that the answer calls `step` exactly once on the given optimizer."""
+    """Check that the answer calls `step` on the given optimizer exactly once."""
     for trial in probe.trials:
         value = trial.yours.value
         if isinstance(value, tuple) and value[2][3] != 1:
@@ -768,7 +768,7 @@ _GREEDY = draws_nothing(
 
 
 def _prompt_then_new(probe):
-    """Check that the text consists of the prompt and the right number of new characters."""
+    """Check that the text consists of the prompt and the correct number of new characters."""
     for trial in probe.trials:
         yours, wanted, prompt = trial.yours.value, trial.expected.value, trial.case.args[2]
         if not isinstance(yours, str) or yours == wanted:

@@ -18,10 +18,10 @@ from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
-# The two models differ in all sizes, and in each the width of a head differs from the number of heads.
+# The two models differ in all sizes. In both, the width of a head differs from the number of heads.
 _WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
-# The numbers of some blocks and heads of this model have two digits.
+# Some block and head numbers in this model have two digits.
 _DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=22, n_layers=11, n_heads=11, eps=1e-2)
 
 
@@ -38,7 +38,7 @@ def _logits(model, x):
 
 
 def _streams(model, tokens):
-    """Return the stream before each block and after the last one, as [layers + 1, batch, seq, d_model]."""
+    """Return the stream before each block and after the last block, as [layers + 1, batch, seq, d_model]."""
     streams, parts = [], (*model.blocks, model.ln_f)
     hooks = [part.register_forward_pre_hook(lambda _, inputs: streams.append(inputs[0].clone())) for part in parts]
     model(tokens)
@@ -48,7 +48,7 @@ def _streams(model, tokens):
 
 
 def _stream_values(model, tokens, whose="the stream"):
-    """Compute the streams of a run: milestones that an answer may leave out."""
+    """Compute milestones that an answer may leave out: the streams of a run."""
     streams = _streams(model, tokens)
     vectors, positions = F.embedding(tokens, model.wte.weight), model.wpe.weight[: tokens.shape[1]]
     values = {"the token vectors?": vectors, "the position vectors?": positions}
@@ -60,7 +60,7 @@ def _stream_values(model, tokens, whose="the stream"):
 
 
 def _as_it_was(probe):
-    """If the results are correct, check that the call left the model unchanged."""
+    """Check that a call with correct results left the model unchanged."""
     values = [trial.yours.value for trial in probe.trials]
     if any(trial.yours.failure for trial in probe.trials):
         return None
@@ -133,7 +133,7 @@ def _lens_in_a_loop(
     through=lambda block, x, start: block(x),
     written_over=False,
 ):
-    """Loop over the blocks. `written_over` replaces every row by the last, as if all rows were views of one tensor."""
+    """Loop over the blocks. `written_over` sets every row to the last row, as if all rows were views of one tensor."""
     x = F.embedding(tokens, model.wte.weight)
     x = first(model, x + model.wpe.weight[: tokens.shape[1]] * places)
     rows = [_logits(model, x) if first(model, x) is x else F.linear(x, model.wte.weight)]
@@ -320,7 +320,7 @@ def _patch(
 
 @with_steps
 def _patch_in_a_loop(model, clean, corrupted, layer, position, *, rest):
-    """Patch the stream, and run only the blocks `rest(blocks, layer)` after the exchange."""
+    """Patch the stream, and run only the blocks in `rest(blocks, layer)` after the exchange."""
     stream, other_stream = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
     stream[:, position] = other_stream[:, position]
     for block in rest(model.blocks, layer):
@@ -343,7 +343,7 @@ def _first_text_only(mine, theirs):
 
 
 def _what_was_exchanged(probe):
-    """Name the vector that was exchanged, if it was not the right one."""
+    """Name the vector that was exchanged, if it was not the correct one."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
         if trial.yours.failure or not isinstance(trial.yours.value, tuple):
@@ -356,7 +356,7 @@ def _what_was_exchanged(probe):
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
             logits = oracle.run(other_place).value[0]
-            # A replacement that changes nothing looks like every other such replacement.
+            # All replacements that change nothing look the same.
             changes_logits = not values_equal(logits, clean_logits, 1e-3)
             if (i, j) != (layer, position) and changes_logits and values_equal(your_logits, logits, 1e-4):
                 return (
@@ -532,7 +532,7 @@ def _zero_columns(block, columns):
 
 @with_steps
 def _without(model, tokens, layer, head, *, columns=_columns, layers=lambda layer, n: [layer], silence=_zero_columns):
-    """Remove a head by changing parameters, and restore them."""
+    """Remove a head by changing parameters, then restore them."""
     parameters = {name: value.clone() for name, value in model.state_dict().items()}
     for i in layers(layer, len(model.blocks)):
         silence(model.blocks[i], columns(model, head))
@@ -606,9 +606,10 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Name the input entries of out_proj that are zero, if they are not those of the head.
+    """Name the entries of out_proj's input that are zero, if they are not those of the head.
 
-    An answer can be right although no entry is zero, for example if it changes weights. Then nothing is named.
+    An answer can be correct although no entry is zero, for example if it changes weights. In this case, nothing is
+    named.
     """
     message = None
     for trial in [] if probe.has_correct_values else probe.trials:
@@ -647,7 +648,7 @@ exercise(
         case(_model(_NARROW, rand), rand.integers(1, 5, high=13), 0, 3),
         case(_model(_WIDE, rand), rand.integers(3, 4, high=17), 2, 1),
         case(_model(_NARROW, rand), rand.integers(2, 3, high=13), 1, 0, note="the first head"),
-        # An answer that selects parameters by the beginning of their names would also select block 10.
+        # An answer that selects block 1's parameters by the beginning of their names would also select block 10's.
         case(_model(_DEEP, rand), rand.integers(2, 3, high=11), 1, 10, note="with 11 blocks and 11 heads"),
     ],
     returns=_RETURNS,
@@ -783,8 +784,8 @@ def _favourite(pattern):
 def _which_cells_count(probe):
     """Name the weights that wrongly affect the score, or that wrongly have no effect on it.
 
-    To find these weights, score a batch of patterns. In each pattern, one weight is 1 and the rest are 0. The patterns
-    have the size of a failing case, because an answer can be right for one size and wrong for another.
+    To find these weights, score a batch of patterns. In each pattern, one weight is 1 and all others are 0. The
+    patterns have the size of a failing case, because an answer can be correct for one size and wrong for another.
     """
     wrong = [trial for trial in probe.trials if not trial.is_correct(probe.exercise)]
     lengths = sorted({trial.case.args[0].shape[-1] // 2 for trial in wrong})
@@ -792,7 +793,7 @@ def _which_cells_count(probe):
 
 
 def _wrong_cells(probe, n):
-    """Name the weights that are used wrongly for a list of n tokens."""
+    """Name the weights that the answer uses wrongly for a list of n tokens."""
     cells = torch.eye(4 * n * n).view(-1, 2 * n, 2 * n)
     right = [(i, i - n + 1) for i in range(n, 2 * n)]
     all_right = sum(cells[i * 2 * n + j] for i, j in right)

@@ -71,7 +71,7 @@ def _landmarks(probe):
 
 
 def _gelu_milestones(x):
-    """Compute the intermediate values of the tanh form, factored in one of several ways."""
+    """Compute the intermediate values of the tanh form, for several ways of factoring it."""
     square, cube, inner = 0.044715 * x**2, 0.044715 * x**3, _ROOT * (x + 0.044715 * x**3)
     up, down = inner.exp(), (-inner).exp()
     return {
@@ -354,7 +354,7 @@ def _run_block(p, x, **steps):
     return _block(p, x, p.init_args["config"], **steps)
 
 
-# The checks of Block, GPT and generate_cached recognise these mistakes, because a GPT consists of blocks.
+# Block, GPT and generate_cached all recognise these mistakes, because a GPT consists of blocks.
 _BLOCK_MISTAKES = {
     "post-norm": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: ln_2((t := ln_1(s + attn(s))) + mlp(t))},
@@ -473,7 +473,7 @@ def _block_milestones(p, x):
 
 
 def _first_wrong_part(run, at_the_end):
-    """Return a property that compares the parts of the module with those of the oracle, and names the first wrong one.
+    """Return a property that compares the parts of the module with those of the oracle, and names the first wrong part.
 
     Args:
         run: runs the oracle, as `run(params, args, note)`, and calls `note` with each part's name, input and result.
@@ -491,7 +491,7 @@ def _first_wrong_part(run, at_the_end):
                 trial.case.args,
                 lambda name, *input_and_result, right=right: right.setdefault(name, input_and_result)[1],
             )
-            right.pop("", None)  # the entry of the block itself, which is not a part
+            right.pop("", None)  # the entry for the block itself, which is not a part
             parts = probe.run(trial.case, parts=list(right)).parts or {}
             for name, (part_input, result) in right.items():
                 if name not in parts or parts[name][0].shape != part_input.shape:
@@ -536,7 +536,7 @@ exercise(
     oracle=_run_block,
     milestones=_block_milestones,
     cases=lambda rand: [
-        # With this seed, the exact GELU differs clearly from the approximation.
+        # With this seed, the exact GELU and the approximation differ clearly.
         case(rand(2, 7, 6), init=(_SMALL,), seed=6, note="as long as n_positions"),
         case(rand(3, 4, 4), init=(_TINY_EPS,), seed=1),
         case(rand(2, 3, 4) * 0.01, init=(_TINY_EPS,), seed=2, train=True, note="small numbers, in training"),
@@ -605,7 +605,7 @@ def _gpt(
     note=lambda name, part_input, result: result,
     **within,
 ):
-    """Compute the logits; `within` replaces steps inside the blocks."""
+    """Compute the logits. `within` replaces steps inside the blocks."""
     config = p.init_args["config"]
     eps = within.get("eps", lambda config: config.eps)(config)
     x = first(p, embed(p, tokens) + places(p, tokens), eps)
@@ -822,12 +822,12 @@ def _state(
 
 
 def _cut_by_heads(value, heads):
-    """Split a tensor wrongly into three, as if the query, key and value of each head were adjacent."""
+    """Split a tensor into three wrongly, as if each head's query, key and value were adjacent."""
     return [piece.flatten(-2) for piece in value.unflatten(-1, (heads, 3, -1)).unbind(-2)]
 
 
 def _names_fit_the_model(probe):
-    """Check that the names in the state are exactly those of the model's parameters."""
+    """Check that the state contains exactly the names of the model's parameters."""
     for trial in probe.trials:
         your_state, expected = trial.yours.value, trial.expected.value
         if not isinstance(your_state, dict) or your_state.keys() == expected.keys():
@@ -851,7 +851,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor of the state, and say which tensor of the file, or which part, it contains."""
+    """Find the first wrong tensor in the state, and say which tensor of the file (or which part of one) it contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -882,7 +882,7 @@ _TRANSPOSED = "the transpose of "
 
 
 def _pieces(tensors):
-    """Yield all tensors of a checkpoint, the thirds of c_attn, and all transposed matrices, with descriptions."""
+    """Yield all tensors of a checkpoint, the thirds of c_attn, and all transposed matrices, each with a description."""
     for name, value in tensors.items():
         whole = [(f"`{name}`", value)]
         if value.dim() and "c_attn" in name:
@@ -1014,7 +1014,7 @@ def _generate_cached(
     ends=lambda new, c: False,
     **within,
 ):
-    """Generate with a cache; `within` replaces steps inside the blocks.
+    """Generate with a cache. `within` replaces steps inside the blocks.
 
     The answer reads the model's parameters and does not call its modules.
     """
@@ -1046,7 +1046,7 @@ def _generate_cached(
 
 
 def _generate_without_cache(model, tokens, n_tokens):
-    """Continue the texts without a cache: compute all positions again for each new token."""
+    """Continue the texts without a cache. For each new token, compute all positions again."""
     p = Params(dict(model.named_parameters()))
     p.init_args = {"config": model.config}
     for _ in range(n_tokens):
@@ -1057,7 +1057,7 @@ def _generate_without_cache(model, tokens, n_tokens):
 def _prompt_milestones(model, tokens, n_tokens):
     """Compute the intermediate values of the pass over the prompt, for a model with one block."""
     if n_tokens != 1 or model.config.n_layers > 1:
-        return {}  # a right token of pass 2 does not show that pass 1 was right, and a trace records only 400 calls
+        return {}  # a correct token in pass 2 does not prove pass 1 correct, and a trace records only 400 calls
     p, values = Params(dict(model.named_parameters())), {}
     p.init_args = {"config": model.config}
 
@@ -1079,7 +1079,7 @@ def _prompt_milestones(model, tokens, n_tokens):
 
 def _keeps_keys_and_values(probe):
     """Check that the model processes only one position per pass after the prompt."""
-    # One trial is enough, because the number of positions per pass does not depend on the numbers in the model.
+    # One trial is enough, because the number of positions per pass does not depend on the model's numbers.
     for trial in probe.trials[:1]:
         model, tokens, n_tokens = trial.case.args
         held = dict(model.named_parameters())
@@ -1165,8 +1165,8 @@ _ENDS_AT_THE_LAST = (
 _WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
-_SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, small mistakes change a token
-# The width of a head is not 4, whose square root is also its half. A wrong scale changes two tokens of sixty.
+_SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, even small mistakes change a token
+# The width of a head must not be 4, because its square root equals its half. A wrong scale changes two of sixty tokens.
 _WIDE_HEADS = replace(_WRITING, d_model=15, vocab_size=200)
 # The numbers of some blocks and heads of this model have two digits.
 _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
@@ -1174,7 +1174,7 @@ _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
 
 @functools.lru_cache  # safe to share, because each run gets a copy
 def _writer(config, seed):
-    """Return a model on which positions and attention have large effects, so that mistakes quickly change a token."""
+    """Return a model in which positions and attention have large effects, so that mistakes soon change a token."""
 
     def fill(name, shape):
         loud = 3.0 if name.startswith("wpe") or ".attn." in name else 1.0
@@ -1183,17 +1183,17 @@ def _writer(config, seed):
     return FakeGPT(config, fill)
 
 
-# The token that the model predicts at each position. The plan contains token 0 and the last token of the vocabulary, so
-# that the check detects an answer that stops at one of these tokens. The vocabulary has the size of GPT-2's, in which
-# the last token ends a text.
+# The token that the model predicts at each position. The plan contains token 0 and the vocabulary's last token, so that
+# the check detects an answer that stops at one of them. The vocabulary has the size of GPT-2's, whose last token ends a
+# text.
 _PLAN = (7, 300, 0, 300, 50256, 7)
 _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
 
 
 def _planned_parameter(name, shape):
-    """Return a parameter of a model whose predictions depend only on the position.
+    """Return a parameter for a model whose predictions depend only on the position.
 
-    The embedding of each position points in the direction of the token that `_PLAN` lists for the position.
+    The embedding of each position points in the direction of the token that `_PLAN` lists for that position.
     """
     rows = dict(zip(dict.fromkeys(_PLAN), torch.eye(shape[-1])))
     parameter = torch.zeros(shape)
@@ -1326,7 +1326,7 @@ exercise(
         **{
             name: _generate_cached.replace(**how).wrong(_in_the_blocks(message))
             for name, (how, message) in _BLOCK_MISTAKES.items()
-            if "order" in how and name != "no-sums"  # no-sums and no-second-sum generate the same texts
+            if "order" in how and name != "no-sums"  # here, no-sums and no-second-sum generate the same texts
         },
     },
     hints=Hints(
