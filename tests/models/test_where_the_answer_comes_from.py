@@ -35,6 +35,22 @@ def test_a_twin_differs_in_the_giver_alone():
     assert tokenizer.decode(many.clean[0]).startswith("When ")
 
 
+def test_the_other_kind_of_twin_differs_in_the_receiver_alone():
+    many, givers, rows = where.pairs(60, exchange="receiver"), where.pairs(60), torch.arange(60)
+    assert torch.equal(many.clean, givers.clean) and torch.equal(many.right, givers.right)
+    different = (many.clean != many.corrupted).nonzero()
+    assert different[:, 0].tolist() == list(range(60)) and set(different[:, 1].tolist()) == {1, 3}
+    places = different[:, 1]
+    assert torch.equal(many.clean[rows, places], many.right) and torch.equal(many.corrupted[rows, places], many.wrong)
+    assert not (many.clean == many.wrong[:, None]).any()
+
+
+def test_another_kind_of_twin_is_an_error(snapshot):
+    with pytest.raises(ValueError) as error:
+        where.pairs(3, exchange="place")
+    assert str(error.value) == snapshot
+
+
 @pytest.mark.parametrize("n", [0, -1, 2.0, True])
 def test_an_invalid_number_of_pairs_is_an_error(n, snapshot):
     with pytest.raises(ValueError) as error:
@@ -77,3 +93,21 @@ def test_inside_the_block_only_the_last_position_is_asked():
     with pytest.raises(RuntimeError, match="half-way"), where.last_position(model):
         raise RuntimeError("half-way")
     assert torch.equal(model(tokens), whole)  # after an error, the model returns all positions again
+
+
+@torch.no_grad()
+def test_an_exchanged_head_comes_from_the_twin():
+    """In the last block, only the logits of the chosen position change, and only the entries of the chosen head."""
+    tensors, config = parts.checkpoint()
+    model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+    asked = where.pairs(3)
+    out_proj, kept = model.blocks[3].attn.out_proj, []
+    with out_proj.register_forward_hook(lambda part, given, result: kept.append(given[0])):
+        whole = model(asked.clean)
+        logits = where.exchange_head(model, asked, 3, 2, 9)
+    own, twin, clean = kept
+    assert logits.shape == whole.shape and not out_proj._forward_pre_hooks
+    assert (whole != logits).any(2).any(0).nonzero().flatten().tolist() == [9]
+    wanted, place = own.clone(), (slice(None), 9, where.entries(model, 2))
+    wanted[place] = twin[place]
+    assert torch.equal(clean, wanted) and not torch.equal(clean, own)

@@ -1,4 +1,4 @@
-"""Inputs for lesson 13: sentence pairs, repeated lists, the attention of all heads, and models without some heads."""
+"""Inputs for lesson 13: sentence pairs, repeated lists, the attention of all heads, and models with heads removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from utils.models.lesson_models import LessonModule
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-# With a space before it, each of these words is a single token of GPT-2, and the small GPT-2 knows it.
+# With a leading space, each of these words is a single GPT-2 token that the small GPT-2 knows.
 NAMES = """Mary Anna Sarah Emma Alice Jane Kate Laura Helen Rose Grace Maria John Tom Jack David Peter Paul Mark Sam
 George Henry James Daniel""".split()
 PLACES = "store park school beach garden market station office river farm".split()
@@ -31,11 +31,11 @@ END = 50256  # <|endoftext|>
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentences, each with a twin in which giver and receiver are swapped.
+    """Sentences, each with a twin whose correct answer is a different name.
 
     Attributes:
         clean, corrupted: the tokens of the sentences and of their twins.
-        right, wrong: the receiver and the giver in `clean`, as tokens. `wrong` is the correct answer for the twin.
+        right, wrong: the receivers in `clean` and in `corrupted`, as tokens: the correct answers for each.
     """
 
     clean: Int[Tensor, "n seq"]
@@ -44,31 +44,44 @@ class Pairs:
     wrong: Int[Tensor, "n"]
 
 
-def pairs(n: int, seed: int = 0) -> Pairs:
+def pairs(n: int, seed: int = 0, exchange: str = "giver") -> Pairs:
     """Sample `n` sentences like the one about Mary and John, all of the same length, each with its twin.
 
-    The giver is the first or the second name at random, so that neither position is always right.
+    The giver is the first or the second name at random, so that no position is always correct.
+
+    Args:
+        exchange: "giver": giver and receiver are swapped in the twin. "receiver": a third name replaces the receiver.
 
     Raises:
-        ValueError: n is not a whole number above 0.
+        ValueError: n is not a whole number above 0, or `exchange` is neither "giver" nor "receiver".
     """
     if type(n) is not int or n < 1:
         raise ValueError(f"n must be a whole number above 0; got {n!r}.")
+    if exchange not in ("giver", "receiver"):
+        raise ValueError(f'exchange must be "giver" or "receiver"; got {exchange!r}.')
     rng, encode = random.Random(seed), load_tokenizer().encode
+    third_names = random.Random(seed)  # a separate generator, so that both kinds of twins have the same sentences
     clean, corrupted, names = [], [], []
     for _ in range(n):
         (a, b), place, thing = rng.sample(NAMES, 2), rng.choice(PLACES), rng.choice(THINGS)
         giver, other = rng.choice([(a, b), (b, a)])
         clean.append(encode(SENTENCE.format(a, b, place, giver, thing)))
-        corrupted.append(encode(SENTENCE.format(a, b, place, other, thing)))
-        names.append([encode(f" {other}")[0], encode(f" {giver}")[0]])
+        if exchange == "giver":
+            corrupted.append(encode(SENTENCE.format(a, b, place, other, thing)))
+            names.append([encode(f" {other}")[0], encode(f" {giver}")[0]])
+        else:
+            third = third_names.choice([name for name in NAMES if name not in (a, b)])
+            c, d = (third if name == other else name for name in (a, b))
+            corrupted.append(encode(SENTENCE.format(c, d, place, giver, thing)))
+            names.append([encode(f" {other}")[0], encode(f" {third}")[0]])
     right, wrong = torch.tensor(names).unbind(1)
     return Pairs(torch.tensor(clean), torch.tensor(corrupted), right, wrong)
 
 
 def known_tokens() -> Int[Tensor, "known"]:
-    """Return the tokens that the installed GPT-2 has learned: all tokens of the real GPT-2, or those in the training
-    text of the small one.
+    """Return the tokens that the installed GPT-2 has learned.
+
+    For the real GPT-2, these are all tokens. For the small GPT-2, they are the tokens in its training text.
 
     Raises:
         WeightsError: the file is damaged.
@@ -95,7 +108,7 @@ def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]
 
 @torch.no_grad()
 def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Tensor, "layers batch heads seq seq"]:
-    """Return the attention patterns of all heads of lesson 12's GPT; each row sums to 1."""
+    """Return the attention patterns of all heads in lesson 12's GPT. Each row sums to 1."""
     heads, seq = model.config.n_heads, tokens.shape[1]
     layer_patterns, x = [], model.wte(tokens) + model.wpe(torch.arange(seq, device=tokens.device))
     hidden = torch.ones(seq, seq, dtype=torch.bool, device=tokens.device).triu(1)
@@ -110,7 +123,7 @@ def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Ten
 
 @contextlib.contextmanager
 def last_position(model: nn.Module) -> Iterator[None]:
-    """Within this context, lesson 12's GPT returns only the logits of the last position, [batch, 1, vocab]."""
+    """Make lesson 12's GPT return only the logits at the last position, [batch, 1, vocab], within this context."""
     hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -1:])
     try:
         yield
@@ -119,9 +132,37 @@ def last_position(model: nn.Module) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return a head's slice of the last dimension of queries, keys, values and merged results [..., d_model]."""
+    """Return a head's slice in the last dimension of queries, keys, values and merged results [..., d_model]."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
+
+
+@torch.no_grad()
+def exchange_head(
+    model: LessonModule, asked: Pairs, layer: int, head: int, position: int
+) -> Float[Tensor, "n seq vocab"]:
+    """Return the logits for `asked.clean` if one head's result at one position comes from the run on the twins.
+
+    The input of `out_proj` contains the results of all heads. Everything else in the run is computed as usual.
+    """
+    out_proj, place = model.blocks[layer].attn.out_proj, (slice(None), position, entries(model, head))
+    stored: list[Tensor] = []
+
+    def store(part: nn.Module, given: tuple[Tensor]) -> None:
+        stored.append(given[0][place].clone())
+
+    def replace(part: nn.Module, given: tuple[Tensor]) -> Tensor:
+        merged = given[0].clone()
+        merged[place] = stored[0]
+        return merged
+
+    for tokens, change in ((asked.corrupted, store), (asked.clean, replace)):
+        hook = out_proj.register_forward_pre_hook(change)
+        try:
+            logits = model(tokens)
+        finally:
+            hook.remove()
+    return logits
 
 
 def without_heads(model: LessonModule, heads: Iterable[tuple[int, int]]) -> nn.Module:
