@@ -63,8 +63,8 @@ def batches_from_their_generator(
         " the last call ended.",
         ignored=f"Two generators in different states gave the same {noun}, as if your function set a seed. Sample from"
         " the generator that is passed in.",
-        disturbing="Your code used or seeded torch's global random numbers although a generator was passed in. Sample"
-        " only from the generator.",
+        disturbing="A generator was passed in, but your code used or seeded torch's global random generator. Sample"
+        " only from the generator that was passed in.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
         f" again{constant}",
     )

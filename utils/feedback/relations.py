@@ -226,7 +226,7 @@ def _factor_by_row(pairs: Pairs) -> str:
         -1,
         lambda y, e: y / e,
         lambda e, f: e * f,
-        "{} is the expected row times a number of its own",
+        "{} is the expected row multiplied by one factor, but not all rows have the same factor",
     )
 
 
@@ -236,7 +236,7 @@ def _factor_by_column(pairs: Pairs) -> str:
         -2,
         lambda y, e: y / e,
         lambda e, f: e * f,
-        "{} is the expected column times a number of its own",
+        "{} is the expected column multiplied by one factor, but not all columns have the same factor",
     )
 
 
@@ -246,7 +246,7 @@ def _offset_by_row(pairs: Pairs) -> str:
         -1,
         lambda y, e: y - e,
         lambda e, o: e + o,
-        "{} is the expected row plus a number of its own",
+        "{} is the expected row plus one number, but not all rows have the same number",
     )
 
 
