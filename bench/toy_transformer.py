@@ -43,6 +43,30 @@ def train_and_evaluate(
     )
 
 
+def train_on_one_length(length: int, seed: int, steps: int = STEPS, size: int = 64) -> float:
+    """Train one layer on words of one length; return the share of 1000 held-out texts of this length that are right."""
+
+    def draw(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        words = toy.random_words(n, torch.Generator().manual_seed(seed), length)
+        return toy.tokens_of(f"{word} {command}" for word, command in zip(words, n * ["echo", "upper"]))
+
+    torch.manual_seed(seed)
+    model, answer_loss = toy.lesson_model_class()(toy.VOCAB_SIZE, 64, 1), toy.lesson_loss_function()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3, fused=True)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=5e-3, total_steps=steps)
+    for batch in zip(*(part.split(size) for part in draw(steps * size, seed))):
+        optimiser.zero_grad()
+        answer_loss(model(batch[0]), *batch).backward()
+        optimiser.step()
+        schedule.step()
+    return round(toy.exact_match(model, *draw(1000, HELD_OUT)), 3)
+
+
+def write_one_length(study: dict) -> None:
+    study["one layer, words of 8 letters"] = [train_on_one_length(8, seed) for seed in STARTS]
+    print("one layer, words of 8 letters:", study["one layer, words of 8 letters"])
+
+
 def copying_statistics(model: nn.Module) -> dict[str, float]:
     """Return the fraction of correct words without and with repeated letters, and the output after a wrong letter."""
     words = toy.random_words(2000, torch.Generator().manual_seed(HELD_OUT))
@@ -67,7 +91,13 @@ def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--write", action="store_true", help="write utils/assets/cogmodel/depth.json as well")
     ask.add_argument("--steps", type=int, default=STEPS)
+    ask.add_argument("--one-length", action="store_true", help="measure only one layer on words of one length")
     given = ask.parse_args()
+    if given.one_length:
+        study = toy.depth_study()
+        write_one_length(study)
+        (toy.ASSET / "depth.json").write_text(json.dumps(study, indent=1) + "\n", encoding="utf-8")
+        return
     study = {
         "layers": list(LAYERS),
         "with positions": [],
@@ -99,6 +129,7 @@ def main() -> None:
         f"one layer, 256 wide: {share:.3f} ({seconds:.0f} s)\ntwo layers without positions:"
         f" {study['two layers without']}"
     )
+    write_one_length(study)
     study["minutes"] = round((time.perf_counter() - began) / 60, 1)
     print(f"all: {study['minutes']} minutes, {torch.get_num_threads()} thread(s)")
     if given.write:

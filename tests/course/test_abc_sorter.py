@@ -192,6 +192,17 @@ def twenty():
     return models, sorting.train_batched(models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, short_rate)
 
 
+def train_twenty(change=lambda model: None, rate=short_rate):
+    """Train 20 sorters, each after `change(model)`; return them and their steps until all is sorted."""
+    models = [sorter(seed) for seed in range(20)]
+    for model in models:
+        change(model)
+    step_counts = sorting.train_batched(
+        models, sorting.loss_on_outputs, lambda: SEQUENCES, 300, rate, until_sorted=True
+    )
+    return models, step_counts
+
+
 @pytest.fixture(scope="module")
 def usual():
     model = sorter()
@@ -247,14 +258,125 @@ def count_successes(way):
     return sum(steps is not None for steps in sorting.study()[way])
 
 
+@pytest.mark.claim("The tokens in the loss make a larger difference than the choice of sequences")
+@pytest.mark.claim("with 1,500 steps, 19 of 20 runs on all six tokens succeed")
+@pytest.mark.claim("The high learning rate also helps")
 def test_the_asked_tokens_decide_and_not_the_sequences():
     """Of 20 starts, 20 succeed with the answers only, 18 with the dot, and 11 or 8 with unpredictable letters."""
     assert count_successes("answers, all 27") == count_successes("answers, random") == 20
     assert max(sorting.study()["answers, all 27"]) == 125 and max(sorting.study()["answers, random"]) == 150
     assert count_successes("+ dot, all 27") == 18 and count_successes("all six, all 27") == 11
     assert count_successes("all six, random") == 8
+    assert count_successes("all six, all 27, 1500 steps") == 19
     slow = sorting.study()["answers, all 27, slow"]
     assert min(slow) == 600 and max(slow) == 1100
+
+
+@pytest.mark.claim("all 20 runs without a warm-up sort too, half of them by step 75 instead of 100")
+def test_the_sorter_needs_no_warmup(twenty):
+    """The warm-up is removed from 20 runs: all of them still sort all 27 triples, half of them by step 75."""
+    median = lambda steps: sorted(steps)[10]
+    study = sorting.study()
+    assert (median(study["no warm-up"]), median(study["answers, all 27"])) == (75, 100)
+    rate = lambda step: lesson.lr_at(step + 1, 301, 2e-2, 1)
+    assert rate(0) == 2e-2 and max(map(rate, range(300))) == 2e-2
+    first = train_twenty(rate=rate)[1]
+    assert None not in first and sum(first) <= sum(twenty[1])
+
+
+@pytest.mark.claim("In its first step, Adam moves every parameter by about the full rate")
+def test_the_first_step_of_adam_does_not_depend_on_the_size_of_the_gradient():
+    """The loss is a thousand times larger or smaller: each parameter moves by the rate. Plain gradient descent, the
+    control, moves it by other amounts.
+    """
+    for size in (1e-3, 1.0, 1e3):
+        moves = []
+        for make in (torch.optim.Adam, torch.optim.SGD):
+            w = torch.zeros(5, requires_grad=True)
+            (size * w @ torch.tensor([1.0, -2.0, 3.0, -4.0, 5.0])).backward()
+            make([w], lr=0.01).step()
+            moves.append(w.detach().abs())
+        assert torch.allclose(moves[0], torch.full((5,), 0.01), rtol=0.01)
+        assert not torch.allclose(moves[1], moves[0], rtol=0.5)
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    """Train sorters without some triples; return the pairs (expected, written) of these triples for each experiment.
+
+    "random": 10 sorters without seven random triples, in five ways. "shuffled": 5 sorters, if the triples exchange
+    their answers. "aab": 6 sorters without any order of aab. "one order": 6 sorters with one of these orders.
+    All sorters are trained at once, so smaller training sets contain their first sequences twice.
+    """
+
+    def shuffled(seed):
+        order = torch.randperm(27, generator=torch.Generator().manual_seed(seed))
+        return torch.cat([SEQUENCES[:, :4], SEQUENCES[order, 4:]], dim=1)
+
+    def keep(table, omitted):
+        kept = table[[i for i in range(27) if i not in omitted]]
+        return torch.cat([kept, kept])[:25]
+
+    seven = [torch.randperm(27, generator=torch.Generator().manual_seed(split))[:7].tolist() for split in range(5)]
+    aab = [i for i, row in enumerate(SEQUENCES) if sorting.decode(row[4:]) == "aab"]
+    runs = [("random", SEQUENCES, some) for some in seven * 2]
+    runs += [("shuffled", shuffled(split), some) for split, some in enumerate(seven)]
+    runs += [("aab", SEQUENCES, aab)] * 6 + [("one order", SEQUENCES, [i for i in aab if i != one]) for one in aab * 2]
+    models, kept = [sorter(seed) for seed in range(len(runs))], torch.stack([keep(*run[1:]) for run in runs])
+    sorting.train_batched(models, sorting.loss_on_outputs, lambda: kept, 300, short_rate, 300)
+    pairs = {name: [] for name, *_ in runs}
+    for model, (name, table, omitted) in zip(models, runs):
+        written = sorting.write_answers(model)
+        pairs[name] += [(sorting.decode(table[i, 4:]), written[i]) for i in omitted]
+    return pairs
+
+
+def share_right(pairs):
+    return sum(expected == written for expected, written in pairs) / len(pairs)
+
+
+@pytest.mark.claim("76 to 84 % were sorted, so the model is more than a table")
+@pytest.mark.claim("the triples exchanged their answers, and only 10 to 14 % were right")
+def test_the_sorter_sorts_triples_that_it_has_never_seen(held_out):
+    """Seven triples are removed from the training: 76 to 84 % of them are sorted (five choices, 20 runs each). If the
+    rule is removed as well, because the triples exchange their answers, 10 to 14 % are right (the control). The test
+    repeats 15 of these runs: 81 % and 9 %.
+    """
+    study = sorting.held_out_study()
+    for name, low, high in (("random", 0.76, 0.84), ("shuffled", 0.10, 0.14)):
+        values = [round(value, 2) for value in study[name].values()]
+        assert (len(values), min(values), max(values)) == (5, low, high)
+    assert share_right(held_out["random"]) > 0.6 and share_right(held_out["shuffled"]) < 0.3
+
+
+@pytest.mark.claim("if no order of an answer was in the training, fewer triples are sorted")
+@pytest.mark.observed("Of the 395 wrong answers in the table, 377 are in alphabetical order")
+@pytest.mark.observed("44 of 60 answers (20 random starts) were abb")
+def test_the_sorter_often_fails_on_answers_that_it_has_never_seen(held_out):
+    """Every order of aab is removed from 20 runs: 0 of 60 are right and 44 are abb. If one order stays, about half of
+    the others are right. The stored study has the same for seven answers; the test repeats 12 of the runs: 0 of 18
+    right, 9 of them abb; with one order, 58 % right.
+    """
+    study = sorting.held_out_study()
+    assert study["one order"].keys() == study["no order"].keys() and len(study["no order"]) == 7
+    assert all(share > study["no order"][answer] + 0.15 for answer, share in study["one order"].items())
+    assert study["wrong"] == {"in order": 377, "all": 395}
+    counts = study["written for aab"]
+    assert sum(counts.values()) == 60 and counts["abb"] == 44 and "aab" not in counts
+    written = [answer for _, answer in held_out["aab"]]
+    assert len(written) == 18 and written.count("aab") <= 4 and written.count("abb") >= 4
+    assert share_right(held_out["one order"]) > 0.25
+    wrong = [answer for name in ("aab", "one order") for right, answer in held_out[name] if answer != right]
+    assert sum("".join(sorted(answer)) == answer for answer in wrong) > 0.75 * len(wrong)
+
+
+def test_written_answers_are_those_of_the_exercise():
+    model = trained()[0]
+    expected = [lesson.sort_letters(model, sorting.decode(row[:3])) for row in SEQUENCES]
+    assert sorting.write_answers(model) == expected
+    assert sorting.write_answers(sorter(3)) == [
+        lesson.sort_letters(sorter(3), sorting.decode(row[:3])) for row in SEQUENCES
+    ]
 
 
 def test_the_study_is_what_bench_measures(twenty):
@@ -284,6 +406,48 @@ def test_xavier_counts_the_heads_of_a_whole_tensor_as_part_of_the_matrix():
     assert nn.init.xavier_uniform_(whole).abs().max() < 0.05
 
 
+@pytest.mark.claim("If head 0 is forced to look at only one letter, in any pass, the model writes that letter")
+def test_the_model_writes_the_letter_that_head_0_looks_at():
+    """The weights of head 0 are replaced: all on one letter, for each letter, pass and order of a, b, c. The model
+    writes this letter in all 54 cases. Without the replacement it writes the letter that comes next.
+    """
+    model = trained()[0]
+    layer, orders = model.attention, SEQUENCES[[5, 7, 11, 15, 19, 21]]
+    for step in range(3):
+        ids = orders[:, : 4 + step]
+        with torch.no_grad():
+            x = model.token_embed(ids) + model.pos_embed.weight[: 4 + step]
+            stream = model.norm1(x)
+            weights = layer(stream, return_weights=True)[1]
+            values = torch.einsum("bse,hed->bhsd", stream, lesson.make_weight(layer.vA, layer.vB, layer.v_base))
+            for letter in (None, 1, 2, 3):
+                looks = weights.clone()
+                if letter:
+                    looks[:, 0, -1] = (ids == letter) & (torch.arange(4 + step) < 3)
+                y = x + layer.o((looks @ values).transpose(1, 2).flatten(2))
+                y = model.final_norm(y + model.mlp(model.norm2(y)))
+                written = (y @ model.token_embed.weight.T)[:, -1, 1:].argmax(-1) + 1
+                assert written.tolist() == [letter or step + 1] * 6
+
+
+@pytest.mark.claim("If both heads are removed, no information about the question reaches the positions that predict")
+def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
+    """Both heads of 20 sorters are removed: the logits after the dot are the same for all questions. With the heads
+    they differ.
+    """
+    for model in twenty[0]:
+        with torch.no_grad():
+            spread = [
+                (each(SEQUENCES[:, :4])[:, 3] - each(SEQUENCES[:1, :4])[:, 3]).abs().max()
+                for each in (model, sorting.without(model, 0, 1))
+            ]
+        assert spread[0] > 1 and spread[1] < 1e-5
+
+
+@pytest.mark.claim("In this model, head 1 is not needed")
+@pytest.mark.claim("Without positions, the model does not know which letter comes next")
+@pytest.mark.observed("In each order, head 0 looks most at the smallest letter in the first pass")
+@pytest.mark.observed("Looking at a letter raises the score of that letter most")
 def test_how_the_model_of_the_page_sorts():
     """The model looks at the smallest letter first, at the largest last, and copies it. Head 1 is not needed."""
     model = trained()[0]
@@ -314,12 +478,17 @@ def test_how_the_model_of_the_page_sorts():
     assert sorting.count_sorted(model) == 27
 
 
+@pytest.mark.claim("only 3 still sorted all triples when one head was removed")
+@pytest.mark.observed("These letters get the most weight in 17, 11 and 19 of the 20 sorters")
 def test_how_twenty_models_sort(twenty):
+    """The heads of 20 sorters are removed: one head leaves 3 of them complete, both leave none (at most 6 of 27)."""
     models, _ = twenty
     looks = torch.stack([sorting.looks(model) for model in models]).mean(1)  # averaged over both heads
     assert torch.allclose(looks.mean(0).diagonal(), torch.tensor([0.45, 0.33, 0.49]), atol=0.06)
     assert looks.mean(0).argmax(-1).tolist() == [0, 1, 2]
-    assert (looks[:, 0].argmax(-1) == 0).sum() >= 15 and (looks[:, 2].argmax(-1) == 2).sum() >= 17
+    leads = looks.argmax(-1) == torch.arange(3)  # 17, 11 and 19 here; all three in 8
+    assert all(abs(count - told) <= 2 for count, told in zip(leads.sum(0).tolist(), (17, 11, 19)))
+    assert abs(leads.all(-1).sum() - 8) <= 3
     left = [[sorting.count_sorted(sorting.without(m, *heads)) for heads in ((0,), (1,), (0, 1))] for m in models]
     assert sum(max(one, other) == 27 for one, other, _ in left) in range(1, 7)  # 3 here
     assert max(both for *_, both in left) <= 8  # 6 here
@@ -353,8 +522,28 @@ def test_how_often_each_variant_gets_there(twenty):
     assert count_successes("strict") == 20 and max(sorting.study()["strict"]) == 175
 
 
+@pytest.mark.claim("even with every gate fixed at one third, all 20 runs succeed")
+@pytest.mark.claim("Sorting three letters does not need the gate: with all gates equal, the bases suffice")
+def test_the_bases_suffice_without_the_gates(twenty):
+    """The gates of 20 sorters are fixed at one third: all of them still sort all 27 triples, as fast as with gates."""
+
+    def fix_gates(model):
+        for name in "qkv":
+            getattr(model.attention, f"{name}A").requires_grad_(False).zero_()
+
+    models, first = train_twenty(fix_gates)
+    gate = lesson.make_weight(models[3].attention.qA, models[3].attention.qB)
+    assert torch.allclose(gate, torch.full_like(gate, 1 / 3))
+    assert None not in first and abs(sum(first) - sum(twenty[1])) <= 20 * 25
+    assert count_successes("equal gates") == 20
+
+
+@pytest.mark.claim("Positions do matter")
+@pytest.mark.claim("Neither setting changes the result much")
 def test_temperature_and_rank_hardly_matter_and_positions_do():
-    """The lesson prints these numbers; the test repeats 20 starts without positions."""
+    """The position embedding is removed from 20 sorters: 6 of them sort within 300 steps, and all 20 with it. The
+    stored study has the other settings: 19 or 20 of 20.
+    """
     knobs = ["temperature 0.1", "temperature 0.3", "temperature 3", "temperature 10", "rank 1", "rank 2", "rank 6"]
     assert min(map(count_successes, knobs)) >= 19 and count_successes("no positions") == 6
     models = [sorter(seed) for seed in range(20)]
@@ -542,7 +731,7 @@ class TooLarge(ByEinsum):
 def test_mistakes_of_a_layer_are_diagnosed(answer, name, snapshot):
     report = check_as("DeepQKVAttention", answer)
     assert name in (report.misconception, report.property), str(report)
-    assert re.sub(r"\bline \d+", "line N", report.message) == snapshot
+    assert re.sub(r"\b([Ll])ine \d+", r"\1ine N", report.message) == snapshot
 
 
 def test_requirements_of_the_page_on_gates_and_rates_are_checked():

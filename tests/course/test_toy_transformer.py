@@ -554,6 +554,7 @@ def test_exact_match_is_what_greedy_writing_gives(shipped):
     assert 10 < sum(written) < 50
 
 
+@pytest.mark.observed("it makes mistakes when a word is one letter shorter or longer than the words in training")
 def test_it_copies_the_lengths_that_it_was_trained_on(shipped):
     """At one letter beyond the training lengths some words are wrong, at two letters nearly all."""
     for length, most in ((3, 0.1), (4, 0.9), (11, 0.9), (12, 0.05)):
@@ -632,7 +633,7 @@ def test_weights_that_do_not_fit_are_named(tmp_path, snapshot):
 
 
 def test_the_counts_of_words_tokens_and_numbers():
-    assert abs(26**5 / 12e6 - 1) < 0.02 and "twelve million" in PROSE
+    assert 0.98 < 26**5 / 12e6 < 1 and "almost twelve million" in PROSE
     model = lesson.CogModel(55, 64, 2)
     counts = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
     assert counts == {"embed": 3520, "pos_encoder": 0, "layers": 2 * 12608, "norm": 128, "decoder": 3575}
@@ -645,10 +646,6 @@ def test_the_counts_of_words_tokens_and_numbers():
         "norm",
         "decoder",
     ]
-
-
-def test_one_wrong_letter_in_ten_leaves_most_texts_wrong():
-    assert sum(0.9**n for n in LENGTHS) / len(LENGTHS) < 0.5
 
 
 def test_training_on_fresh_words_hardly_ever_repeats_one():
@@ -691,7 +688,31 @@ def test_the_model_that_the_lesson_trains_gets_nearly_all_right(live):
     assert "steps=350" in PROSE and "size=64" in PROSE and "max_lr=5e-3, total_steps=350" in PROSE
 
 
+@pytest.mark.claim("With too few texts, a model *overfits*: trained for 150 steps on the same 16 texts")
+def test_a_model_that_sees_few_texts_learns_them_by_heart(live):
+    """New texts at each step are replaced by the same 16 texts. Unseen texts right: 92 % with new texts (the control),
+    0 % without, for three seeds; the loss on unseen texts is 4.9 to 5.1 then.
+    """
+    unseen = toy.draw_batch(500, torch.Generator().manual_seed(12345))
+    assert toy.exact_match(live[0], *unseen) > 0.8
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = lesson.CogModel(vocab_size=55, embed_dim=64, num_layers=2)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, fused=True)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=150)
+        texts = toy.draw_batch(16, torch.Generator().manual_seed(seed))
+        for _ in range(150):
+            lesson.training_step(model, optimizer, texts)
+            schedule.step()
+        assert toy.exact_match(model, *texts) == 1 and toy.exact_match(model, *unseen) < 0.02
+        with torch.no_grad():
+            assert lesson.answer_loss(model(unseen[0]), *unseen) > 4.3
+
+
+@pytest.mark.observed("In this model, layers 0 and 1 look at the space, layer 2 at the letter")
+@pytest.mark.observed("The row for *N* has its largest weight at *n*")
 def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):
+    """Mean weight on the space 0.56, 0.46, 0.00; on the letter to be copied 0.00, 0.00, 0.96."""
     words = toy.random_words(100, torch.Generator().manual_seed(7))
     letter, space = (f(shipped[0], words) for f in (toy.weight_on_copied_letter, toy.weight_on_space))
     assert letter.shape == space.shape == (3,)
@@ -700,31 +721,76 @@ def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):
     assert (weights[0].argmax(-1) == 15).sum() >= 6  # "most look at the space before the answer"
 
 
-def test_the_first_layers_fetch_the_position_of_the_space(shipped):
-    """Hiding the space from the answer in the first two layers makes most answers wrong; another position does not."""
+@pytest.fixture(scope="module")
+def answer_without(shipped):
+    """Return a function that hides characters from the answer in layers 0 and 1, or changes the index of the space.
+
+    The function returns the share of 500 texts and the share of the letters that are right.
+    """
     model, (tokens, asked) = shipped[0], sample_batch(500, seed=12345)
-    space, place = asked.int().argmax(-1), torch.arange(CONTEXT)
+    rows, place = torch.arange(len(tokens)), torch.arange(CONTEXT)
+    space, size = asked.int().argmax(-1), (tokens == 1).int().argmax(-1)
+    spans = {
+        "nothing": (space * 0 - 1, space * 0 - 1),
+        "the space": (space, space),
+        "the third letter": (space * 0 + 2, space * 0 + 2),
+        "the command": (size + 1, space - 1),
+        "the command with its spaces": (size, space),
+    }
 
-    def right(hidden):
+    @torch.no_grad()
+    def right(hidden="nothing", shift=0):
+        first, last = (end[:, None, None] for end in spans[hidden])
         past = torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).tril()
-        cut = (place[None, :, None] > space[:, None, None]) & (place == hidden[:, None, None])
-        with torch.no_grad():
-            x = model.pos_encoder(model.embed(tokens))
-            for i, layer in enumerate(model.layers):
-                x = layer(x, past & ~cut if i < 2 else past)
-            predicted = model.decoder(model.norm(x)).argmax(-1)[:, :-1]
-        return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
+        cut = (place[:, None] > space[:, None, None]) & (place >= first) & (place <= last)
+        positions = model.pos_encoder(torch.zeros(len(tokens), CONTEXT, 64))
+        positions[rows, space] = positions[rows, space + shift].clone()
+        x = model.embed(tokens) + positions
+        for i, layer in enumerate(model.layers):
+            x = layer(x, past & ~cut if i < 2 else past)
+        correct = (model.decoder(model.norm(x)).argmax(-1)[:, :-1] == tokens[:, 1:]) | ~asked[:, 1:]
+        return float(correct.all(-1).float().mean()), float(correct[asked[:, 1:]].float().mean())
 
-    assert right(torch.full_like(space, 2)) > 0.95 and right(space) < 0.3
+    return right
 
 
+@pytest.mark.claim("If the space is hidden from the later positions in layers 0 and 1, 12 % of the texts are right")
+@pytest.mark.claim("hiding the third letter of the word does no harm")
+def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
+    """The space is hidden from the answer in the first two layers: 12 % of 500 texts are right instead of 100 %.
+    Hiding the third letter instead leaves 100 % (the control).
+    """
+    assert answer_without()[0] > 0.98 and answer_without("the third letter")[0] > 0.98
+    assert abs(answer_without("the space")[0] - 0.12) < 0.03
+
+
+@pytest.mark.claim("The space is not the only mark: hiding the command next to it leaves 51 % right")
+@pytest.mark.claim("If only the index of the space is increased by one, 86 % of the letters stay right")
+def test_the_space_is_not_the_only_mark(answer_without):
+    """The command is hidden (51 % of the texts), or the command with both of its spaces (0 %). Another index of the
+    space leaves 86 % of the letters (35 % of the texts).
+    """
+    assert abs(answer_without("the command")[0] - 0.51) < 0.04
+    assert answer_without("the command with its spaces")[0] < 0.03
+    texts, letters = answer_without(shift=1)
+    assert abs(letters - 0.86) < 0.03 and 0.25 < texts < 0.45
+
+
+@pytest.mark.claim("The three layers were trained together, and each is needed")
+@pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter less than half of its weight")
 def test_every_layer_is_needed(shipped):
+    """Each layer is removed: at most 1 % of 1000 texts are right instead of all. Layer 2 gives the correct letter 0.42
+    of its weight without layer 0, 0.49 without layer 1, and 0.96 with both.
+    """
+    words = toy.random_words(40, torch.Generator().manual_seed(7))
+    assert toy.exact_match(shipped[0], *sample_batch(500)) > 0.98
     model, texts = toy.load_cogmodel()[0], toy.draw_batch(1000, torch.Generator().manual_seed(12345))
     layers, scores = model.layers, []
     tokens, asked = texts
     for removed in range(3):
         model.layers = nn.ModuleList([layer for i, layer in enumerate(layers) if i != removed])
         scores.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
+        assert removed == 2 or toy.weight_on_copied_letter(model, words)[-1] < 0.5
     assert max(share for share, _ in scores) < 0.05 and 0.2 < scores[2][1] < 0.35
     assert all(0.35 < letters < 0.55 for _, letters in scores[:2])
 
@@ -735,7 +801,11 @@ def test_every_layer_is_needed(shipped):
     assert (right & ends).sum() / right.sum() > 0.5
 
 
+@pytest.mark.claim("It counts positions. The last letter that it wrote hardly matters")
 def test_after_a_wrong_letter_it_goes_on_by_place(shipped):
+    """The last letter is replaced by a letter from elsewhere in the word: in 94 % of 200 words the next letter is still
+    the one at the next position, and in 0 % the one after the wrong letter.
+    """
     model, tokenizer = shipped
     assert lesson.generate_text(model, tokenizer, "minecraft echo minr", max_len=1) == "minecraft echo minrc"
     ways = toy.after_a_wrong_letter(model, 200)
@@ -767,7 +837,21 @@ def test_attention_patterns_agree_with_forward(shipped):
     assert torch.allclose(model.decoder(model.norm(x)), model(src), atol=1e-3) and weights.triu(1).eq(0).all()
 
 
+@pytest.mark.claim("A single narrow layer suffices if all words have eight letters")
+def test_one_layer_suffices_for_words_of_one_length():
+    """The different lengths are removed: trained on words of 8 letters, one layer copies all of 1000 held-out texts
+    from three seeds, and 0 % of the texts if the words have 5 to 10 letters. Measured by
+    `bench/toy_transformer.py --one-length`.
+    """
+    study = toy.depth_study()
+    assert study["one layer, words of 8 letters"] == [1.0] * 3 and study["with positions"][0] < 0.01
+
+
+@pytest.mark.claim("one wide layer still got fewer than half of the texts right")
+@pytest.mark.observed("If all letters differ, 85 to 91 % of the answers are right")
+@pytest.mark.observed("If a letter occurs twice, it does not determine the next letter, and at most one answer in ten")
 def test_the_depth_study_says_what_the_prose_says():
+    """One layer is widened to seven times the parameters of two narrow layers: 42 % instead of more than 99 %."""
     study = toy.depth_study()
     assert study["layers"] == [1, 2, 3, 4] and (study["steps"], study["batch"]) == (1000, 128)
     having, lacking = study["with positions"], study["without"]
@@ -786,6 +870,7 @@ def test_the_depth_study_says_what_the_prose_says():
     assert 6.5 < wide / narrow < 7.5  # "seven times the parameters of the two narrow layers"
 
 
+@pytest.mark.observed("the line is blurred to the right")
 def test_without_positions_the_line_is_blurred_to_the_right():
     """Row i of the answer needs letter i: it has the most weight, and the letters to its right have less."""
     weights, rows, columns = toy.depth_study()["layer 1 without"]
@@ -793,6 +878,21 @@ def test_without_positions_the_line_is_blurred_to_the_right():
     assert rows == [f"→ {c}" for c in "minecraft"] and "".join(columns) == "minecraft echo minecraft."
     assert sum(int(table[i].argmax()) == i for i in range(9)) >= 8
     assert all(table[i, i + 1 : 9].sum() > 3 * table[i, :i].sum() for i in range(2, 6))
+
+
+@pytest.mark.claim("a letter attends to the same letters with the same weights")
+def test_attention_without_positions_and_mask_cannot_tell_an_anagram():
+    """Positions are removed from three layers: the last vector of two anagrams no longer differs."""
+    torch.manual_seed(0)
+    for _ in range(3):
+        layer, x = layer_norm.SelfAttentionLayer(16), torch.randn(1, 6, 16)
+        positions, order = torch.randn(6, 16), torch.tensor([2, 0, 3, 1, 4, 5])
+        everything = torch.ones(6, 6).bool()
+
+        def differ(mask, added, layer=layer, x=x, order=order):
+            return (layer(x + added, mask)[:, 5] - layer(x[:, order] + added, mask)[:, 5]).abs().max() > 1e-4
+
+        assert not differ(everything, 0) and differ(everything, positions)
 
 
 def test_no_layer_without_positions_can_tell_an_anagram():

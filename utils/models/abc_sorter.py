@@ -1,7 +1,7 @@
-"""Data, model and training of lesson 09. The model receives three letters, and writes them in sorted order.
+"""Data, model and training for lesson 09. The model receives three letters, and writes them in sorted order.
 
-A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, the three letters in order. The
-model has 480 parameters and no biases outside its layer norms; every constant comes from the course's source text.
+A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, and the three letters in order.
+The model has 480 parameters and no biases outside its layer norms. All constants come from the course's source text.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ LENGTH = 7  # 3 letters, SEP, 3 letters
 EMBED_DIM, NUM_HEADS = 6, 2
 USUAL = ROOT / "utils" / "assets" / "abc_sorter" / "usual.safetensors"
 STUDY = USUAL.with_name("study.json")
+HELD_OUT = USUAL.with_name("held_out.json")
 
 
 def encode(letters: Sequence[str] | str) -> Int[Tensor, "1 4"]:
@@ -48,7 +49,7 @@ def encode(letters: Sequence[str] | str) -> Int[Tensor, "1 4"]:
 
 
 def decode(ids: Int[Tensor, "seq"]) -> str:
-    """Decode ids to a string; the separator becomes a dot."""
+    """Decode ids to a string. The separator becomes a dot."""
     return "".join(VOCAB[i] for i in ids.tolist())
 
 
@@ -58,7 +59,7 @@ def all_sequences() -> Int[Tensor, "27 7"]:
 
 
 def random_sequences(n: int, generator: torch.Generator | None = None) -> Int[Tensor, "n 7"]:
-    """Sample `n` triples with their answers; duplicates are allowed."""
+    """Sample `n` triples with their answers. Duplicates are allowed."""
     return _with_answers(torch.randint(1, 4, (n, 3), generator=generator))
 
 
@@ -67,11 +68,11 @@ def _with_answers(triples: Tensor) -> Tensor:
 
 
 class Sorter(nn.Module):
-    """One transformer block around a given attention layer; the output layer shares the weights of the embedding.
+    """One transformer block around a given attention layer. The output layer shares the weights of the embedding.
 
     Args:
-        attention: a causal module from [batch, seq, 6] to [batch, seq, 6]; with ``return_weights=True`` it also returns
-            the weights [batch, heads, seq, seq].
+        attention: a causal module from [batch, seq, 6] to [batch, seq, 6]. With ``return_weights=True``, it also
+            returns the weights [batch, heads, seq, seq].
     """
 
     def __init__(self, attention: nn.Module) -> None:
@@ -89,7 +90,7 @@ class Sorter(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "batch seq"], return_weights: bool = False
     ) -> Float[Tensor, "batch seq 4"] | tuple[Float[Tensor, "batch seq 4"], Float[Tensor, "batch heads seq seq"]]:
-        """Return the logits of at most 7 ids; with `return_weights` also return the attention weights."""
+        """Return the logits for at most 7 ids. With `return_weights`, also return the attention weights."""
         x = self.token_embed(tokens) + self.pos_embed.weight[: tokens.shape[-1]]
         mixed, weights = self.attention(self.norm1(x), return_weights=True)
         x = x + mixed
@@ -113,12 +114,12 @@ def count_parameters(model: Sorter) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Step:
-    """The generation of one letter: the input, the probabilities, and the attention weights.
+    """One step that generates a letter: the input, the probabilities, and the attention weights.
 
     Attributes:
         prefix: the tokens so far, as text.
         probs: the probability of each letter.
-        weights: the weights of the last position on each token of `prefix`.
+        weights: the weights of the last position on each token in `prefix`.
         chosen: the letter that the model writes.
     """
 
@@ -130,7 +131,7 @@ class Step:
 
 @torch.no_grad()
 def trace(model: nn.Module, letters: str) -> list[Step]:
-    """Record the three steps in which `model` generates its answer greedily; the separator is excluded."""
+    """Record the three steps in which `model` generates its answer greedily. The separator cannot be chosen."""
     ids, steps = encode(letters), []
     for _ in range(3):
         logits, weights = model(ids, return_weights=True)
@@ -142,7 +143,7 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
 
 
 def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return for each of the 27 triples whether greedy generation sorts it, bool [27].
+    """For each of the 27 triples, return whether greedy generation sorts it, bool [27].
 
     One pass is enough: generation is correct if and only if the next letter is correct after each correct prefix.
     """
@@ -156,16 +157,26 @@ def count_sorted(model: nn.Module) -> int:
     return int(_sorts_correctly(model).sum())
 
 
+@torch.no_grad()
+def write_answers(model: nn.Module) -> list[str]:
+    """Write an answer to each of the 27 triples by greedy generation. The separator cannot be chosen."""
+    ids = all_sequences()[:, :4]
+    for _ in range(3):
+        best = model(ids)[:, -1, 1:].argmax(-1, keepdim=True) + 1
+        ids = torch.cat([ids, best], dim=1)
+    return [decode(row) for row in ids[:, 4:]]
+
+
 def loss_on_all_tokens(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
     """Return the cross-entropy of every next token, as in the course's source text.
 
-    The tokens include the letters of the input.
+    This includes the letters of the input.
     """
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 
 def loss_on_outputs(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
-    """Return the cross-entropy of the three sorted letters, the only predictable tokens."""
+    """Return the cross-entropy of the three sorted letters, which are the only predictable tokens."""
     return F.cross_entropy(model(sequences[:, :-1])[:, 3:].flatten(0, 1), sequences[:, 4:].flatten())
 
 
@@ -190,7 +201,7 @@ def without(model: Sorter, *heads: int, mlp: bool = False, positions: bool = Fal
 
 @torch.no_grad()
 def looks(model: Sorter) -> Float[Tensor, "heads 3 3"]:
-    """Measure how much each head attends in each pass to the smallest, the middle and the largest letter.
+    """Measure how much each head attends to the smallest, the middle and the largest letter in each pass.
 
     The weights [heads, passes, letters] are means over the six orders of a, b and c.
     """
@@ -207,7 +218,7 @@ class TrainingLog:
     Attributes:
         loss: the loss of each step.
         when: the steps at which the model was tested on the 27 triples.
-        sorted: how many triples it sorted at each of these steps.
+        sorted: how many triples the model sorted at each of these steps.
     """
 
     loss: list[float]
@@ -216,17 +227,17 @@ class TrainingLog:
 
     @property
     def first_all_sorted(self) -> int | None:
-        """The first tested step at which all 27 triples were sorted, or None."""
+        """The first tested step at which the model sorted all 27 triples, or None."""
         return next((step for step, count in zip(self.when, self.sorted) if count == 27), None)
 
 
 def train(
     model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: Callable[[int], float], every: int = 50
 ) -> TrainingLog:
-    """Train with AdamW on `loss()`, with the learning rate `rate(step)` and gradients clipped to norm 1, as in the
-    course's source text.
+    """Train with AdamW on `loss()`, with the learning rate `rate(step)` and gradients clipped to norm 1.
 
-    The model is tested on all 27 triples every `every` steps, before the first step, and at the end.
+    These settings come from the course's source text. The model is tested on all 27 triples before the first step,
+    every `every` steps, and at the end.
 
     Raises:
         KeyboardInterrupt: the training was interrupted.
@@ -266,12 +277,12 @@ def train_batched(
 ) -> list[int | None]:
     """Train several sorters at once, in the same way as `train`.
 
-    Training twenty sorters takes about as long as training five sorters.
+    Training twenty sorters takes about as long as training five.
 
     Args:
-        models: sorters of the same sizes, trained in place. Parameters with `requires_grad=False` do not change.
+        models: sorters with the same sizes, trained in place. Parameters with `requires_grad=False` do not change.
         loss: a function of a model and its sequences, such as `loss_on_outputs`.
-        sample_batch: returns the sequences of a step, [n, 7] for all models or [models, n, 7].
+        sample_batch: returns the sequences for a step, [n, 7] for all models or [models, n, 7].
         until_sorted: stop as soon as every model has sorted all 27 triples.
 
     Returns:
@@ -310,7 +321,7 @@ def train_batched(
 def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> TrainingLog:
     """Train as in the course's source text: each step has 128 random triples, and the loss covers every next token.
 
-    `rate` is the lesson's schedule for 15,000 steps; this function runs only the first `steps` of them.
+    `rate` is the lesson's schedule for 15,000 steps. This function runs only the first `steps` of them.
     """
     return train(model, lambda: loss_on_all_tokens(model, random_sequences(128)), steps, rate)
 
@@ -328,15 +339,28 @@ def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
 def study() -> dict[str, list[int | None]]:
     """Return the number of steps until all 27 triples are sorted, for each training method and each of 20 seeds.
 
-    The number is None if the training ended earlier.
-
-    `python bench/abc_sorter.py --write` measures these numbers.
+    The number is None if the training ended before that. `python bench/abc_sorter.py --write` measures the numbers.
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
 
+def held_out_study() -> dict[str, dict[str, float]]:
+    """Return the shares of correct answers to triples that were held out from training, with 20 sorters each.
+
+    `python bench/abc_sorter.py --held-out` measures these numbers.
+
+    Returns:
+        "random": for each of five random splits, the share of seven held-out triples. "shuffled": the same if each
+        triple has the answer of another triple. "one order" and "no order": for each answer, the share of its held-out
+        orders if the training contained one of its orders, or none. "written for aab": how often each answer was
+        written to the orders of aab if the training contained none. "wrong": how many of the wrong answers to these
+        triples were in alphabetical order, and how many there were.
+    """
+    return json.loads(HELD_OUT.read_text(encoding="utf-8"))
+
+
 def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
-    """Load the stored weights of the usual training into `model`, and return the log of that training.
+    """Load the stored weights from the usual training into `model`, and return the log of that training.
 
     Raises:
         ValueError: the names or shapes of the model's parameters differ from the stored ones.
@@ -351,7 +375,7 @@ def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
 
 
 def main() -> None:
-    """Train the lesson's sorter, then sort letters typed in the terminal until an empty line is entered."""
+    """Train the lesson's sorter, then sort letters typed in the terminal. An empty line ends the program."""
     from utils import lessons, show
 
     lesson = lessons.load_lesson(lessons.find_lesson("abc_sorter"))
