@@ -1020,7 +1020,7 @@ def test_greedy_writing(tokenizer):
 
 
 @pytest.mark.claim("two in five sampled tokens are outside the top 50")
-@pytest.mark.claim("at temperature 1, fewer than one in a hundred are")
+@pytest.mark.claim("At temperature 1, fewer than one in a hundred sampled tokens are outside the top 50")
 @pytest.mark.observed("Nearly all of these tokens occur in its training stories")
 def test_two_samples_in_five_are_outside_the_top_50(tokenizer):
     """Measured at temperature 2: 0.405, of which 0.383 on trained tokens. At temperature 1: 0.006.
