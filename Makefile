@@ -18,8 +18,8 @@ quick: lint             # run lint and the tests that belong to the changed file
 	@$(PY) .ci/quick_tests.py $(ARGS)
 
 suite: $(READY)         # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
-                        # Three workers share two cores, because workers often wait for a browser or a kernel
-	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
+                        # Four workers share two cores, because workers often wait for a browser, a kernel or a time limit
+	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
 lint: $(READY)          # check formatting and rules (ruff), wording (.ci/lint_prose.py), imports (import-linter), types, and the explorers' JavaScript (eslint)
 	@$(PY) -m ruff format --check --quiet . || { echo 'Run make format to format these files.'; exit 1; }
