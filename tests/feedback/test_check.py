@@ -146,6 +146,16 @@ def test_there_are_three_hints(double, monkeypatch, snapshot):
     assert str(hint(torch.ones(2))) == snapshot(name="a tensor")
 
 
+def test_a_value_names_its_exercise(monkeypatch):
+    attn_scores_2 = attn_weights_2 = ...
+    values = {"attn_scores_2": attn_scores_2, "attn_weights_2": attn_weights_2, "context_vec_2": torch.ones(3)}
+    for name, value in values.items():
+        monkeypatch.setitem(globals(), name, value)
+    assert hint(attn_weights_2).title.startswith("attn_weights_2: hint 1")
+    assert hint(globals()["context_vec_2"]).title.startswith("context_vec_2: hint 1")
+    assert "context_vec_2 =" in str(solution(globals()["context_vec_2"]))
+
+
 def test_solution_shows_the_answer_or_says_where_to_ask(monkeypatch, snapshot):
     def row_sums(x): ...
 

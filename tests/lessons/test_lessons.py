@@ -152,6 +152,8 @@ def test_find_by_name_stem_and_number(tmp_path):
         lessons.find_lesson("causal", tmp_path)
     with pytest.raises(LessonError, match="none at all"):
         lessons.find_lesson("causal", tmp_path / "nowhere")
+    with pytest.raises(lessons.LessonError, match=r"no lesson '99' in \w+/\. Lessons are numbered 00 to 13\.$"):
+        lessons.find_lesson("99", lessons.ROOT / "course")
 
 
 def test_of_a_pair_the_one_changed_last(tmp_path):

@@ -22,10 +22,13 @@ def days(progress_path, *questions):
 
 def test_how_sure_and_how_right(progress_path, snapshot):
     assert str(load_calibration()) == "" and "warm_up" not in repr(progress())
-    for n in range(3):
+    for n, asked in enumerate(("this question", "these questions", "these questions")):
         answer(f"{n}?", right=n > 0)
+        for text in (repr(progress()), progress()._repr_html_()):
+            assert f"asks {asked} again." in text
     answer("a?", right=True, sure="guessing", kind="quizzes")
     answer("b?", right=False, sure="")
+    assert "asks three of these questions again" in repr(progress())
     calibration = load_calibration()
     assert calibration.counts == {"certain": (2, 3), "fairly sure": (0, 0), "guessing": (1, 1), "": (0, 1)}
     assert str(calibration) == snapshot and str(calibration) in repr(progress())

@@ -7,8 +7,11 @@ check(attn_scores_2=attn_scores_2)    # a value; the keyword selects the exercis
 from __future__ import annotations
 
 import inspect
+import linecache
 import os
+import re
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,12 +164,12 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
     """Give a hint for an exercise.
 
     Args:
-        exercise: the function or class, as in `hint(get_mask)`; for a value, its name, as in `hint("context_vec_2")`.
+        exercise: the function, class or value, as in `hint(get_mask)`, or the name of the exercise in quotes.
         grade: 1 for a nudge, 2 for the idea, 3 for almost the code. Without a grade, each call returns the next hint.
         value: instead of `exercise`, a value by keyword, as in `hint(context_vec_2=...)`.
     """
     try:
-        named = _resolve_exercise(exercise, value)
+        named = _resolve_exercise(exercise, value, sys._getframe(1))
     except _BadCall as error:
         return Note("hint", str(error))
     if grade is not None and grade not in (1, 2, 3):
@@ -186,7 +189,7 @@ def solution(exercise: Any = None, **value: Any) -> Note:
         exercise, value: the exercise, in one of the forms that `hint` takes.
     """
     try:
-        named = _resolve_exercise(exercise, value)
+        named = _resolve_exercise(exercise, value, sys._getframe(1))
     except _BadCall as error:
         return Note("solution", str(error))
     try:
@@ -200,8 +203,11 @@ def solution(exercise: Any = None, **value: Any) -> Note:
     return Note(f"{named.name}: one of many right answers", source, code=True)
 
 
-def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
+def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
     """Return the exercise that a call of `hint` or `solution` names.
+
+    A value names its exercise if one of the caller's variables holds it. If several do, for example because all of them
+    are still `...`, the variable in the calling line counts.
 
     Raises:
         _BadCall: the call does not name exactly one exercise.
@@ -210,6 +216,12 @@ def _resolve_exercise(exercise: Any, value: dict) -> Exercise:
         return _find_exercise(next(iter(value)))
     if isinstance(exercise, str):
         return _find_exercise(exercise)
+    if exercise is not None and not callable(exercise) and not value:
+        values = {each.name for each in all_exercises().values() if each.kind == "value"}
+        names = [name for name, held in caller.f_globals.items() if held is exercise and name in values]
+        written = re.findall(r"\w+", linecache.getline(caller.f_code.co_filename, caller.f_lineno))
+        if names:
+            return _find_exercise(next((name for name in names if name in written), names[0]))
     if not callable(exercise) or value:
         raise _BadCall(
             "Name the exercise: write a function or a class without quotes, hint(softmax), and a value in quotes,"

@@ -36,15 +36,17 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     The name can be "simplified_attention", "02_simplified_attention" or "02".
 
     Raises:
-        LessonError: there is no such lesson. The message lists the existing ones.
+        LessonError: there is no such lesson. The message says which lessons there are.
     """
     paths = all_lessons(folder)
     for path in paths:
         if name in (path.stem, path.stem[:2], path.stem[3:]):
             return path
-    known = ", ".join(path.stem[3:] for path in paths) or "none at all"
+    known = f"There are: {', '.join(path.stem[3:] for path in paths) or 'none at all'}."
+    if name.isdigit() and paths:
+        known = f"Lessons are numbered {paths[0].stem[:2]} to {paths[-1].stem[:2]}."
     where = "solutions" if folder is None else Path(folder).name
-    raise LessonError(f"There is no lesson {name!r} in {where}/. There are: {known}.")
+    raise LessonError(f"There is no lesson {name!r} in {where}/. {known}")
 
 
 def read_text(path: Path) -> str:

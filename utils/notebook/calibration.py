@@ -36,6 +36,12 @@ class Calibration:
     def n_correct(self) -> int:
         return sum(right for right, _ in self.counts.values())
 
+    @property
+    def repeated(self) -> str:
+        """The questions that a warm-up asks again, in words."""
+        few = "this question" if self.n_answers == 1 else "these questions"
+        return few if self.n_answers <= WARM_UP else "three of these questions"
+
     def __str__(self) -> str:
         if not self.n_answers:
             return ""

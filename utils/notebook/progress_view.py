@@ -21,7 +21,7 @@ class ProgressView:
         self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
 
     def warm_up(self) -> WarmUp:
-        """Ask again the three predictions or quizzes that were answered longest ago."""
+        """Ask again up to three predictions or quizzes that were answered longest ago."""
         return load_warm_up()
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
@@ -88,7 +88,7 @@ class ProgressView:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
         if self.answers.n_answers:
-            lines += [str(self.answers), "progress().warm_up() asks three of these questions again."]
+            lines += [str(self.answers), f"progress().warm_up() asks {self.answers.repeated} again."]
         if self.n_passed:
             lines.append(SHOWN)
         return "\n".join(lines)
@@ -106,7 +106,7 @@ class ProgressView:
         if self.answers.n_answers:
             parts.append(
                 self.answers.html()
-                + "<div><code>progress().warm_up()</code> asks three of these questions again.</div>"
+                + f"<div><code>progress().warm_up()</code> asks {self.answers.repeated} again.</div>"
             )
         if self.n_passed:
             parts.append(f"<div>{inline_html(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
