@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from bench import gram_comparison
 from solutions import gram_attention as lesson
 from solutions import positional_encoding
 from utils.feedback.diagnose import diagnose
@@ -499,6 +500,7 @@ def test_the_gate_is_a_bell_around_the_plane():
             assert abs(second / first - math.exp(-(2**2) * height**2)) < 1e-6
 
 
+@pytest.mark.observed("frequent tokens do not have long keys")
 def test_frequent_tokens_of_the_small_gpt2_have_no_longer_keys_than_others():
     model, tokenizer = load_gpt2()
     ids = itertools.chain.from_iterable(tokenizer(list(itertools.islice(sentences(0), 1000))).input_ids)
@@ -515,6 +517,7 @@ def test_frequent_tokens_of_the_small_gpt2_have_no_longer_keys_than_others():
     )
 
 
+@pytest.mark.claim("the dot product stays 0.1, because the component along the query does not grow with the key")
 def test_the_resilience_table_and_what_it_does_not_show():
     q, r, noise = torch.eye(4)[:3]
     match = (q + r) / 2**0.5
@@ -567,6 +570,138 @@ def test_the_limits_of_number_formats(snapshot):
         assert str(error.value) == snapshot
 
 
+class _Unscaled(lesson.TripleProductAttention):
+    def forward(self, x, return_weights=False):
+        with mock.patch.object(self, "d_head", 1):
+            return super().forward(x, return_weights)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """Train two seeds of three layers for 120 steps."""
+    layers = {"standard": lesson.StandardAttention, "triple": lesson.TripleProductAttention, "unscaled": _Unscaled}
+    makers = {name: functools.partial(layer, 64, 4) for name, layer in layers.items()}
+    return copying.train_comparison(makers, lesson.copy_batch, seeds=[0, 1], steps=120, every=120, progress=False)
+
+
+@pytest.mark.claim("a layer without the scale is still near chance after 120 steps of training")
+def test_without_the_scale_the_layer_hardly_learns(trained):
+    """Accuracy after 120 steps: at least 0.99 with the scale, at most 0.14 without it (chance 0.06), two seeds."""
+    after = {name: values[:, -1] for name, values in trained.accuracy.values.items()}
+    assert after["triple"].min() > 0.9 and after["unscaled"].max() < 0.3, after
+
+
+@pytest.mark.claim("if distances over 30 are hidden, both copy almost without errors")
+def test_without_the_far_distances_longer_texts_are_copied(trained):
+    """Texts of 64 tokens that repeat every 16: standard 0.65 and triple 0.85 to 0.95; with far distances hidden, both
+    0.94 or more.
+    """
+    text = copying.repeated_texts(trained, 64, 16, 64)
+    place = torch.arange(63)
+    masked_fill = torch.Tensor.masked_fill
+    for name in ("standard", "triple"):
+        for model in trained.models[name]:
+            right = []
+            for limit in (63, 30):
+                old = place[:, None] - place > limit
+                hide = lambda scores, mask, value: masked_fill(scores, mask | old, value)  # noqa: B023
+                with mock.patch.object(torch.Tensor, "masked_fill", hide), torch.no_grad():
+                    right.append(float((model(text[:, :-1])[:, 15:].argmax(-1) == text[:, 16:]).float().mean()))
+            assert right[1] > 0.9 and right[1] > right[0] + 0.02, (name, right)
+            assert name == "triple" or right[0] < 0.8, right
+
+
+@pytest.mark.claim("So a distance of 34 looks similar to 15 for both pairs")
+def test_the_two_fastest_pairs_together_mark_the_distance_34(trained):
+    """Without the second pair in the scores, the distances 22 and 28 (circles of 6.3) get about as much weight as 15;
+    without the first pair, so do 17 and 36. With both pairs, these distances get little, and 34 gets much.
+    """
+    assert [round(2 * math.pi / 10000 ** (-2 * pair / 16), 1) for pair in (0, 1)] == [6.3, 19.9]
+    alike = {d: sum(math.cos((d - 15) * 10000 ** (-2 * pair / 16)) for pair in (0, 1)) for d in range(31, 63)}
+    assert sorted(alike, key=alike.get)[-2:] == [53, 34]
+    text = copying.repeated_texts(trained, 64, 16, 64)[:, :-1]
+    for model in trained.models["standard"]:
+        layer, x = model.attention, model.embed(text).detach()
+        q, k = (lesson.apply_rope(w(x).unflatten(-1, (4, -1)).transpose(1, 2)) for w in (layer.W_q, layer.W_k))
+        weights = {}
+        for dropped in (None, 0, 1):
+            kept = torch.tensor([float(pair != dropped) for pair in range(8)]).repeat_interleave(2)
+            row = ((q[:, :, -1:] * kept) @ k.mT / 4).softmax(-1)
+            weights[dropped] = row[:, :, 0].mean((0, 1)).flip(0).detach()
+        relative = {dropped: row / row[15] for dropped, row in weights.items()}
+        assert relative[None][34] > 0.5 and relative[None][[17, 22, 28, 36]].max() < 0.4, relative[None]
+        assert relative[1][[22, 28]].min() > 0.6 and relative[0][[17, 36]].min() > 0.5, relative
+
+
+@pytest.mark.claim("Induction becomes possible with two layers on a residual stream")
+def test_one_layer_cannot_continue_texts_with_new_distances_and_two_can():
+    """After 80 steps at rate 0.01: one layer about 0.18, two layers more than 0.99, two seeds."""
+    for seed in (0, 1):
+        right = []
+        for n in (1, 2):
+            torch.manual_seed(seed)
+            model, generator = gram_comparison.TwoLayers("standard"), torch.Generator().manual_seed(seed)
+            model.layers = model.layers[:n]
+            optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+            for _ in range(90):
+                inputs, targets, counted = gram_comparison.sample_repeats(64, generator)
+                optimiser.zero_grad()
+                F.cross_entropy(model(inputs)[counted], targets[counted]).backward()
+                optimiser.step()
+            held_out = gram_comparison.sample_repeats(256, torch.Generator().manual_seed(5))
+            right.append(gram_comparison.share_right(model, held_out))
+        assert right[0] < 0.3 and right[1] > 0.9, right
+
+
+@pytest.fixture(scope="module")
+def fair():
+    return copying.comparison()
+
+
+@pytest.mark.claim("The reference brings nothing here: *area* is as fast.")
+@pytest.mark.observed("With its own learning rate, the standard layer is faster, in steps and in seconds.")
+def test_with_tuned_rates_the_standard_layer_is_faster(fair):
+    """Steps to 99 %, five seeds: standard 50 to 60, triple 80 to 100, without a reference (area) 80 to 100."""
+    layers = fair["copy"]
+    steps, seconds = (
+        {name: [run[what] for run in layer["runs"]] for name, layer in layers.items()} for what in ("steps", "seconds")
+    )
+    assert all(len(runs) == 5 for runs in steps.values())
+    for other in ("triple", "area"):
+        assert max(steps["standard"]) < min(steps[other]) and max(seconds["standard"]) < min(seconds[other])
+    assert sum(steps["area"]) <= sum(steps["triple"]) + 25 and max(seconds["area"]) < max(seconds["triple"])
+    assert layers["triple"]["parameters"] == 1.25 * layers["standard"]["parameters"] == 20_480
+    assert layers["standard, wide"]["parameters"] == layers["area"]["parameters"] == 20_480
+    assert all(len(layer["rates"]) == 5 for layer in layers.values())
+
+
+@pytest.mark.observed("The triple product does not reach 99 % at any of these rates.")
+def test_the_triple_product_is_slow_at_induction(fair):
+    trials = {name: layer["rates"] for name, layer in fair["induction"].items()}
+    assert trials["standard"]["0.01"] == [70, 70] and all(
+        t <= 650 for each in trials["standard"].values() for t in each if t >= 1
+    )
+    assert all(t < 0.99 for each in trials["triple"].values() for t in each)
+
+
+def test_one_stored_run_is_the_same_when_it_is_trained_again(fair):
+    run, _ = gram_comparison.train_until_reached("copy", "standard", fair["copy"]["standard"]["rate"], 0, 100)
+    assert abs(run["steps"] - fair["copy"]["standard"]["runs"][0]["steps"]) <= 20
+
+
+@pytest.mark.claim(
+    "the triple product already gets most of these tokens wrong, because even the right key is not in the plane"
+)
+def test_a_longer_key_loses_only_if_it_is_not_in_the_plane():
+    """A key twice as long has four times the score; without its height, its score stays 0."""
+    q, k, r = torch.randn(3, 4, 2, 1, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    score = lesson.gram_scores(q, k, r)
+    assert torch.allclose(lesson.gram_scores(q, 2 * k, r), 4 * score) and score.max() < -1
+    plane = torch.linalg.qr(torch.cat((q, r), -2).mT).Q
+    flat = k @ plane @ plane.mT
+    assert torch.allclose(lesson.gram_scores(q, 2 * flat, r), torch.zeros_like(score), atol=1e-8)
+
+
 def test_scale():
     torch.manual_seed(0)
     spread = {}
@@ -609,6 +744,7 @@ def test_the_standard_layer_is_torch_s():
     assert torch.allclose(layer(x), wanted, atol=1e-5)
 
 
+@pytest.mark.observed("memory grows with the square of the length")
 def test_memory_grows_with_the_square_of_the_length_only():
     peaks = {}
     for seq in (64, 128):
@@ -630,6 +766,7 @@ def study():
     return copying.study()
 
 
+@pytest.mark.observed("The difference between the layers is no larger than the differences between seeds.")
 def test_both_copy_and_are_equally_fast_within_the_spread(study):
     for name in ("standard", "triple"):
         assert (study["accuracy"].values[name][:, -1] == 1).all() and all(step <= 100 for step in study["first"][name])
@@ -637,6 +774,7 @@ def test_both_copy_and_are_equally_fast_within_the_spread(study):
     assert fast[0] <= slow[-1] and slow[0] <= fast[-1]
 
 
+@pytest.mark.observed("its weight decreases faster on both sides of the right position")
 def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
     back = {name: rows.mean(0) for name, rows in study["back"].values.items()}
     assert all(int(row.argmax()) == 15 for row in back.values())
@@ -646,7 +784,8 @@ def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
 
 def test_in_longer_texts_both_look_one_turn_too_far_back_too_and_the_standard_layer_more(study):
     far = {name: rows.mean(0) for name, rows in study["far"].values.items()}
-    assert [round(100 * far[name][i].item()) for name in ("standard", "triple") for i in (15, 34)] == [22, 21, 36, 11]
+    found = [round(100 * far[name][i].item()) for name in ("standard", "triple") for i in (15, 34, 53)]
+    assert found == [22, 21, 11, 36, 11, 4]
     unseen = {
         name: rows[:, 31:].sum(1) for name, rows in study["far"].values.items()
     }  # distances that no text of 32 has
@@ -654,6 +793,7 @@ def test_in_longer_texts_both_look_one_turn_too_far_back_too_and_the_standard_la
     assert round(2 * math.pi * 10000 ** (2 / 16)) == 20  # positions in a full turn of the second of 8 pairs
 
 
+@pytest.mark.observed("At a different distance, the accuracy of both models falls to chance")
 def test_another_distance_is_chance_and_longer_texts_are_not(study):
     for name in ("standard", "triple"):
         assert (study["longer"].values[name][:, 1:] < 0.08).all() and abs(1 / 16 - 0.0625) < 1e-9
@@ -663,6 +803,7 @@ def test_another_distance_is_chance_and_longer_texts_are_not(study):
     ).all()
 
 
+@pytest.mark.observed("the height of the right key is about 70 per cent of its length")
 def test_the_right_key_is_nearer_to_the_plane_and_not_in_it(study):
     gate = {name: torch.tensor(seeds) for name, seeds in study["gate"].items()}
     assert ((gate["height of right"] - 0.7).abs() < 0.03).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -157,3 +157,14 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
             values = {layer: torch.tensor(rows) for layer, rows in part["values"].items()}
             parts[name] = SeedResults(part["points"], values)
     return parts
+
+
+def comparison(path: Path | str = ASSET / "comparison.json") -> dict[str, dict[str, dict[str, Any]]]:
+    """Read the last results of `bench/gram_comparison.py --write`, by task ("copy", "induction") and by layer.
+
+    Returns:
+        For each layer: its number of "parameters"; for each learning rate in "rates", the steps to 99 % of two trials,
+        or the last accuracy of a trial that did not reach 99 %; the best "rate"; and the "runs" at this rate, with
+        their "steps" (None if 99 % were not reached), "seconds" of CPU time and "accuracy".
+    """
+    return json.loads(Path(path).read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""The additional runs that lesson 10 quotes: other initial values, optimisers and rates, and stacks of two layers.
+"""The additional runs that lesson 10 quotes: different initial values, optimisers and rates, and two-layer stacks.
 
-`python -m utils.models.icl_regression.study` computes the missing runs, in about ten minutes on one core, and writes
+`python -m utils.models.icl_regression.study` computes the missing runs in about ten minutes on one core. It writes
 `study.json`, which `study()` reads. For each stack, the run with seed 0 is saved completely, for `stored`.
 """
 
@@ -29,6 +29,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "SGD": LAYER | {"optimiser": "SGD", "lr_qk": 0.05, "lr_ov": 0.05},
     "AdamW": LAYER | {"optimiser": "AdamW"},
     "small_id": LAYER | {"init": "small_id"},
+    "small_id, 8000 steps": LAYER | {"init": "small_id", "steps": 8000},
     "small_id_qk": LAYER | {"init": "small_id_qk"},
     "oppo_small_id": LAYER | {"init": "oppo_small_id"},
 }
@@ -41,9 +42,9 @@ STACKS: dict[str, dict[str, Any]] = {
 
 
 def study() -> dict[str, dict[str, Any]]:
-    """Read the results of every run, by its name and seed, for example "SGD 0".
+    """Read the results of every run by its name and seed, for example "SGD 0".
 
-    A result has the `error` on 40,000 prompts, and `w` and `mu` of each layer.
+    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer.
     """
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
@@ -51,13 +52,13 @@ def study() -> dict[str, dict[str, Any]]:
 def run_missing() -> None:
     """Compute the runs that are not in `study.json`.
 
-    The first two stacks have three seeds, and all other runs have one.
+    Stacks and "small_id" have three seeds; all other runs have one.
     """
     torch.set_num_threads(1)
     fresh = draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
     results = study() if RESULTS.is_file() else {}
     for name, changes in (STACKS | WAYS).items():
-        for seed in (0, 1, 2) if name in ("two-layers", "two-layers-y") else (0,):
+        for seed in (0, 1, 2) if name in STACKS or name == "small_id" else (0,):
             if f"{name} {seed}" in results:
                 continue
             run = train(RegressionConfig(seed=seed, device="cpu", **changes), progress=False)
