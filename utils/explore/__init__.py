@@ -1,8 +1,8 @@
-"""The explorers of the course: widgets that compute in the browser, start at an interesting setting and show which
-number changes.
+"""The course's explorers: widgets that compute in the browser and show which numbers a control changes.
 
-Each function returns a widget that works without a kernel; its `state` holds the values of the controls. A terminal, a
-printed page and CI show one sentence instead of the widget; `utils.show` has static versions of the pictures.
+An explorer starts at an interesting setting. Each function returns a widget that works without a kernel; the widget's
+`state` contains the values of the controls. A terminal, a printed page and CI show one sentence instead of the widget;
+`utils.show` has static versions of the pictures.
 """
 
 from utils.show.lazy import attach

@@ -1,4 +1,4 @@
-"""Explorer of the ABC sorter: type three letters to see how the model sorts them."""
+"""Explorer for the ABC sorter: type three letters to see how the model sorts them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def sorter(model: Any, letters: str = "cab") -> Widget:
     """Show how the model sorts three letters step by step: the probabilities, and the attention weights of each head.
 
     Each head can be switched off. The page computes everything from the model's parameters. The static version is
-    `show.trace(sorting.trace(model, letters))`; in a terminal, `python -m utils.models.abc_sorter` asks for letters.
+    `show.trace(sorting.trace(model, letters))`. In a terminal, `python -m utils.models.abc_sorter` asks for letters.
 
     Args:
-        model: a trained `utils.models.abc_sorter.Sorter` around lesson 09's `DeepQKVAttention`, either the learner's or
-            the course's. Its parameters are read by name.
+        model: a trained `utils.models.abc_sorter.Sorter` with lesson 09's `DeepQKVAttention`, written by the learner or
+            by the course. Its parameters are read by name.
         letters: the initial content of the text box.
 
     Returns:
-        A widget whose `state` has `letters`, and `head_0`, `head_1`, …: whether the output of this head is used.
+        A widget. Its `state` has `letters`, and for each head `head_0`, `head_1`, …: whether the head's output is used.
 
     Raises:
         ValueError: `letters` is not three letters from a, b and c, or a model parameter is missing or unexpected.
@@ -54,7 +54,7 @@ def sorter(model: Any, letters: str = "cab") -> Widget:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the parameter shapes of a sorter that has the number of heads, the rank and the bases of `model`.
+    """Return the parameter shapes of a sorter with the same number of heads, rank and bases as `model`.
 
     Raises:
         ValueError: the model is not a sorter, or its number of heads does not divide its width.

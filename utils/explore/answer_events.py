@@ -1,4 +1,4 @@
-"""Record the answers to predictions and quizzes in the progress file, which also holds the exercises."""
+"""Record the answers to predictions and quizzes in the progress file, which also contains the exercises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from utils.show.widget import Widget
 
 
 def handle_answer_event(widget: Widget, message: Any) -> None:
-    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`, and ignore all other messages."""
+    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`. Ignore all other messages."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return
     progress.record_answer(

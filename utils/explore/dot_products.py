@@ -1,4 +1,4 @@
-"""Explorer of the dot product: rotate and stretch two arrows."""
+"""Explorer for the dot product: rotate and stretch two arrows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from utils.show.widget import Widget, make_widget
 
 
 def dot_product() -> Widget:
-    """Show the dot product, the cosine and the angle of two arrows, which learners drag or set with sliders.
+    """Show the dot product, the cosine and the angle of two arrows. Learners drag the arrows or use sliders.
 
     The static version is `show.vectors({"a": …, "b": …}, angle=("a", "b"))`.
 

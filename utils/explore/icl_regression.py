@@ -1,4 +1,4 @@
-"""Explorer of in-context regression: set w and μ of a pair of heads, and see the error."""
+"""Explorer for in-context regression: set w and μ for a pair of heads, and see the error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from utils.show.widget import Widget, make_widget
 
 D, L, N = 5, 40, 4000
 LOWEST, STEP, COUNT = 0.04, 0.01, 57  # w runs from 0.04 to 0.6
-HIGHEST = 11.0  # The largest value of μ on the slider.
+HIGHEST = 11.0  # the largest value of μ on the slider
 
 
 def regression() -> Widget:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
-    For a given w, the error is a parabola in μ. The page has the coefficients of this parabola for every w on the
-    slider, so it shows the exact error on the 4,000 prompts. The point can also be dragged. The static version
-    is `show.valley`.
+    For a given w, the error is a parabola in μ. The page knows the coefficients of this parabola for every w on the
+    slider, so it shows the exact error on the 4,000 prompts. Learners can also drag the point. The static version is
+    `show.valley`.
 
     Returns:
         A widget whose `state` has `w` and `mu`.
@@ -32,9 +32,8 @@ def regression() -> Widget:
 def parabolas() -> dict[str, Any]:
     """Return the means of y², y·k and k² over the prompts, where k is the estimate for μ = 1.
 
-    The means of y·k and k² are lists with one number for each w.
-
-    The error is mean(y²) − 2μ · mean(y·k) + μ² · mean(k²).
+    The means of y·k and k² are lists with one number for each w. The error is mean(y²) − 2μ · mean(y·k) + μ² ·
+    mean(k²).
     """
     from utils.models import icl_regression as lab
 

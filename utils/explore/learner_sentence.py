@@ -16,7 +16,7 @@ from utils.show.text_format import count_text
 from utils.show.tokenization import decode_token, quote_token
 from utils.show.widget import Widget, make_widget
 
-FEWEST, MOST = 2, 16  # the numbers of tokens that the pictures of lessons 02 to 05 can show
+FEWEST, MOST = 2, 16  # the number of tokens that the pictures in lessons 02 to 05 can show
 
 
 def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:
@@ -25,7 +25,7 @@ def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> st
 
 
 def sentence() -> Widget:
-    """Show a text box for the learner's sentence and save it on this machine; `my_sentence` returns it.
+    """Show a text box for the learner's sentence, and save the sentence on this machine for `my_sentence`.
 
     The sentence is saved next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
 
@@ -41,7 +41,7 @@ def _handle_message(widget: Widget, message: Mapping[str, Any]) -> None:
 
 
 def save_sentence(text: str) -> str:
-    """Save a sentence if it is neither too short nor too long for the pictures. Return a message for the learner."""
+    """Save a sentence unless it is too short or too long for the pictures. Return a message for the learner."""
     path = _sentence_path()
     if path is None:
         return "Your sentence is not kept, because COURSE_PROGRESS is off."
@@ -76,11 +76,11 @@ def _read_sentence() -> str:
 
 
 def _describe_unknown_tokens(ids: list[int]) -> str:
-    """Return a sentence about the tokens that the small GPT-2 was not trained on; return "" if there are none."""
+    """Return a sentence about the tokens that the small GPT-2 was not trained on; "" if there are none."""
     try:
         with Checkpoint(find_source()) as checkpoint:
             known = set(checkpoint.read_trained_ids().tolist())
-    except WeightsError:  # Only the small GPT-2 has a list of the tokens that it was trained on.
+    except WeightsError:  # only the small GPT-2 lists its trained tokens
         return ""
     decode = lambda number: quote_token(decode_token(backend_tokenizer(), number))
     unknown = [decode(number) for number in dict.fromkeys(ids) if number not in known]

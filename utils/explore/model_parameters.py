@@ -13,7 +13,7 @@ def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected
     """Return the model's parameters in the order of `shapes`.
 
     Args:
-        model: the module that holds the parameters.
+        model: the module that contains the parameters.
         shapes: the names and shapes of all its parameters.
         expected: a description of the expected model, for the error message.
 
@@ -36,7 +36,7 @@ def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected
 
 
 def pack_tables(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
-    """Pack tables for `float32Tables` in page.js: return their shapes and their bytes.
+    """Return the shapes and the bytes of tables in the format of `float32Tables` in page.js.
 
     The shapes are a list of pairs, because a saved notebook keeps the order of a list but sorts the keys of a dict.
     """

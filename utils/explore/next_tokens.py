@@ -1,4 +1,4 @@
-"""Explorer of the next token: the likeliest tokens for a temperature and top-k, and a text that grows by sampling."""
+"""Explorer for the next token: the likeliest tokens for a temperature and top-k, and a text that grows by sampling."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # the number of most likely tokens whose names the page receives
-CHIPS = 60  # the maximum number of tokens that the page shows, from the end of a text
+NAMED = 1000  # the page receives the names of this many most likely tokens
+CHIPS = 60  # the page shows at most this many tokens, from the end of a text
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -29,17 +29,17 @@ def next_token(
 ) -> Widget:
     """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
-    The page has all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel for new
-    logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The page receives all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel for
+    new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
         model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
         tokenizer: the model's tokenizer.
         prompt: the initial content of the text box. If it is empty, the text starts from the tokenizer's BOS token.
-        seed: the seed of the samples; the global generator is not used.
+        seed: the seed for sampling. The global generator is not used.
 
     Returns:
-        A widget whose `state` has `prompt`, `temperature` and `k`, and `now`, the prompt with the sampled tokens.
+        A widget whose `state` has `prompt`, `temperature`, `k` and `now`, the prompt with the sampled tokens.
 
     Raises:
         ValueError: an argument has the wrong type, or the model cannot read the prompt.
@@ -59,7 +59,7 @@ def next_token(
     def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
-        except Exception as problem:  # A learner's model may raise any exception; the page needs a reply.
+        except Exception as problem:  # a learner's model may raise any exception, but the page needs a reply
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
@@ -67,7 +67,7 @@ def next_token(
 
 
 class _NextTokenService:
-    """Run the model to answer the page's requests."""
+    """Runs the model to answer the page's requests."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer
@@ -78,11 +78,11 @@ class _NextTokenService:
         """Return the tokens of a text and the logits that follow it.
 
         Args:
-            message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If the message has
-                a `rank`, the next token with this rank is first appended to the ids.
+            message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If the message contains
+                a `rank`, the next token with this rank is appended to the ids first.
 
         Raises:
-            ValueError: the text is empty or longer than the model can read, or the logits contain nan.
+            ValueError: the text is empty or too long for the model, or the logits contain nan.
         """
         ids, drawn = list(message.get("ids", [])), message.get("drawn", 0)
         if "text" in message:
@@ -125,17 +125,17 @@ class _NextTokenService:
 
 
 def _rank_tokens(logits: Float[Tensor, "vocab"]) -> Int[Tensor, "vocab"]:
-    """Return the ids sorted by descending logit; ties are sorted by ascending id."""
+    """Return the ids sorted by descending logit, with ties sorted by ascending id."""
     return torch.argsort(logits, descending=True, stable=True)
 
 
 def pack_descending(values: np.ndarray) -> bytes:
     """Pack descending float32 numbers without loss.
 
-    The numbers are mapped to integers that have the same order. Only the differences between successive integers are
-    stored. Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits first; the
-    eighth bit is set in all bytes but the last. A difference of 0 is followed by the number of its repetitions, because
-    most tokens of the small GPT-2 have equal logits.
+    The numbers are mapped to integers in the same order. Only the differences between successive integers are stored.
+    Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits first. The eighth bit
+    is set in all bytes except the last. A difference of 0 is followed by its number of repetitions, because most tokens
+    of the small GPT-2 have equal logits.
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

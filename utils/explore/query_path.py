@@ -1,4 +1,4 @@
-"""Explorer of one query: its scores with all keys, the weights, and the mix of values."""
+"""Explorer for one query: its scores with all keys, the weights, and the weighted sum of the values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from utils.show.arguments import parse_names, parse_numbers, parse_position, shape_text
 from utils.show.widget import Widget, make_widget
 
-MOST = 8  # The labels of more tokens would not fit into the pictures.
+MOST = 8  # the labels of more tokens would not fit into the pictures
 EXAMPLE = {  # the example of lesson 03, with matrices rounded to four decimals
     "inputs": [
         [0.43, 0.15, 0.89],
@@ -36,7 +36,7 @@ def query(
     W_key: Any = None,
     W_value: Any = None,
 ) -> Widget:
-    """Show one query, which learners drag, with its scores, weights and mix of values.
+    """Show one query with its scores, its weights and its weighted sum of values. Learners drag the query.
 
     Without arguments, it shows the example of lesson 03. The static version is
     `show.steps(inputs, tokens, query, W_query, W_key, W_value)`.
@@ -89,7 +89,7 @@ def _matrix(values: Any, name: str, d_in: int) -> np.ndarray:
 
 
 def _reach(points: np.ndarray) -> float:
-    """Return the range in which the query can be dragged: twice the largest coordinate, rounded up to one digit."""
+    """Return how far the query can be dragged: twice the largest coordinate, rounded up to one digit."""
     far = 2 * float(np.abs(points).max())
     if far == 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""Explorer of the softmax: multiply and shift a row of scores."""
+"""Explorer for the softmax: multiply and shift a row of scores."""
 
 from __future__ import annotations
 

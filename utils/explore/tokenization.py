@@ -1,4 +1,4 @@
-"""Explorer of tokens: type a text to see how a tokenizer splits it."""
+"""Explorer for tokens: type a text to see how a tokenizer splits it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merge
 from utils.show.tokenization import chip_text, decode_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-LONGEST = 2000  # the maximum number of characters, from the start of a text, whose tokens the page shows
-# A tokenizer that has GPT-2's vocabulary but different rules may split these texts differently.
+LONGEST = 2000  # the page shows the tokens of at most this many characters, from the start of a text
+# A tokenizer with GPT-2's vocabulary but different rules may split these texts differently.
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
 
 
@@ -22,7 +22,7 @@ def encode(tokenizer: Any, text: str) -> list[int]:
     """Return the ids of a text. A lone surrogate, which a browser may send, becomes the replacement character."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
-        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so its length needs no warning
+        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so no warning about its length
     except TypeError:
         encoding = tokenizer.encode(whole)
     return [int(number) for number in getattr(encoding, "ids", encoding)]
@@ -32,7 +32,7 @@ def require_tokenizer(tokenizer: Any) -> None:
     """Check that an object has `encode` and `decode`.
 
     Raises:
-        ValueError: if one of them is missing.
+        ValueError: if one of the two methods is missing.
     """
     if not (hasattr(tokenizer, "encode") and hasattr(tokenizer, "decode")):
         got = type(tokenizer).__name__
@@ -71,7 +71,7 @@ def tokens(
 
 
 def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
-    """Return the data from which the page draws the first tokens of a text."""
+    """Return the data that the page needs to draw the first tokens of a text."""
     start = text[:LONGEST]
     tokens = []
     for number in encode(tokenizer, start):
@@ -89,9 +89,10 @@ def _is_gpt2s(tokenizer: Any) -> bool:
 
 @functools.cache
 def packed_merges() -> bytes:
-    """Return GPT-2's merges, each as the two ids that it joins, compressed with zlib.
+    """Return GPT-2's merges, compressed with zlib. Each merge is the pair of ids that it joins.
 
-    The low bytes of all left ids come first, then their high bytes; the low and the high bytes of all right ids follow.
+    All low bytes of the left ids come first, then all their high bytes, then the low and the high bytes of the right
+    ids.
     """
     merges = read_merges()
     ids = build_vocabulary(merges)

@@ -1,4 +1,4 @@
-"""Explorer of the toy transformer: type a word and a command, and the model continues the text."""
+"""Explorer for the toy transformer: type a word and a command, and the model continues the text."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from utils.explore.model_parameters import pack_tables, require_parameters
 from utils.models import toy_transformer as toy
 from utils.show.widget import Widget, make_widget, parse_text
 
-MOST = 28  # The model writes at most this many new characters.
+MOST = 28  # the model writes at most this many new characters
 EXPECTED = "lesson 08's CogModel"
 SAMPLE = "attention upper"  # on this text, the page compares its logits with the model's
 
 
 def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Widget:
-    """Show a text box for a word and a command; the model's text appears below, each letter marked as right or wrong.
+    """Show a text box for a word and a command. Below it, mark each letter of the model's text as right or wrong.
 
-    The page computes the text from the model's parameters, like a `CogModel` with one head in each layer. The static
-    version is `print(generate_text(model, tokenizer, prompt))`.
+    The page computes the text from the model's parameters, in the same way as a `CogModel` with one head in each layer.
+    The static version is `print(generate_text(model, tokenizer, prompt))`.
 
     Args:
-        model: lesson 08's CogModel, either the learner's or the course's. Its parameters are read by name.
+        model: lesson 08's CogModel, written by the learner or by the course. Its parameters are read by name.
         tokenizer: an object whose `decode` turns an id into a character.
         prompt: the initial content of the text box.
 
@@ -30,7 +30,7 @@ def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Widg
         A widget whose `state` has `prompt`.
 
     Raises:
-        ValueError: a parameter of the model is missing or unexpected; the message names the parameter.
+        ValueError: a parameter of the model is missing or unexpected. The message names it.
     """
     parse_text("prompt", prompt, empty=True)
     if not hasattr(tokenizer, "decode"):
@@ -63,7 +63,7 @@ def _norms(model: Any) -> dict[str, Any]:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the parameter shapes of a CogModel that has the width and the depth of `model`.
+    """Return the parameter shapes of a CogModel with the width and the depth of `model`.
 
     Raises:
         ValueError: the model does not have the attributes of a CogModel.

@@ -1,4 +1,4 @@
-"""Explorer of activation patching: replace one vector in a run and see how the answer changes."""
+"""Explorer for activation patching: replace one vector in a run and see how the answer changes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from utils.gpt2 import load_tokenizer
 from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
-MOST = 24  # the maximum number of tokens in a sentence: the table has one button per token and block
-AT_ONCE = 5e9  # parameters × tokens × places: up to this product, computing the whole table takes about a second
+MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
+AT_ONCE = 5e9  # parameters × tokens × places; up to this product, the whole table takes about a second
 
 Result = dict[str, Any]
 
@@ -89,9 +89,9 @@ class _Pair:
 def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> Widget:
     """Show a table of buttons, one for each block and position, coloured by how much the answer changes.
 
-    Pointing at a button shows the answer. For a small model, such as the small GPT-2, the whole table is computed in
-    advance, and the page needs no kernel. For larger models, and for sentences that the learner types, the page asks
-    the kernel, which answers row by row. The static version is `show.effects`.
+    Learners point at a button to see the answer. For a small model, such as the small GPT-2, the whole table is
+    computed in advance, and the page needs no kernel. For larger models, and for sentences that the learner types, the
+    page asks the kernel, which answers row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.
@@ -130,7 +130,7 @@ def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]
 
 
 def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iterator[Result]:
-    """Yield the growing table after each new row, or the reason why there is no table."""
+    """Yield the table after each new row, or the reason why there is no table."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:
@@ -138,7 +138,7 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         return
     try:
         yield from _rows(pair)
-    except Exception as error:  # A learner's function may raise any exception; the page must not wait forever.
+    except Exception as error:  # a learner's function may raise any exception, but the page must not wait forever
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 
