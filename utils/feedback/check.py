@@ -206,8 +206,8 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
     """Return the exercise that a call of `hint` or `solution` names.
 
-    A value names its exercise if one of the caller's variables holds it. If several do, for example because all of them
-    are still `...`, the variable in the calling line counts.
+    A value names its exercise if it is the content of one of the caller's variables. If several variables contain it,
+    for example because all of them are still `...`, the variable on the calling line counts.
 
     Raises:
         _BadCall: the call does not name exactly one exercise.

@@ -150,7 +150,7 @@ class Computation:
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
     def _is_filled_later(self, i: int) -> bool:
-        """Tell whether a call writes into a tensor into which a later call writes more."""
+        """Tell whether a call writes into a tensor, and a later call writes into the same tensor."""
         is_write = [call.name == "setitem" for call in self.calls]
         return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
 
@@ -166,7 +166,7 @@ class Computation:
         return None
 
     def first_empty_call(self) -> int | None:
-        """Return the first call that gives a tensor without entries."""
+        """Return the first call that returns a tensor without entries."""
         values = ((i, call.value) for i, call in enumerate(self.calls))
         return next((i for i, value in values if value is not None and not value.numel()), None)
 

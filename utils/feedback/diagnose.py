@@ -38,7 +38,8 @@ from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
-# These reports name no wrong step: the first two concern initial parameters, and the last names the line with the nan.
+# Reports for these properties name no wrong step. The first two concern initial parameters, and the last already names
+# the line that gives nan.
 WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process

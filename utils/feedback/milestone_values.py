@@ -30,7 +30,7 @@ class Milestone(NamedTuple):
         is_optional: whether a correct computation may skip this value.
         is_leaf: whether no other milestone is needed to compute the value.
         is_constant: whether the value does not depend on arguments and parameters.
-        parents: the indices of the milestones that the expected computation combines to get the value.
+        parents: the indices of the milestones that the expected computation combines to get this value.
     """
 
     label: str
@@ -157,7 +157,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
         return None
     if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
         return None
-    # One or two numbers that an argument contains, too, do not show that a line computes them.
+    # If an argument also contains these one or two numbers, they do not show that a line computed them.
     arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None
@@ -189,7 +189,7 @@ def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, in
 
 
 def _without_untelling(milestones: list[Milestone]) -> list[Milestone]:
-    """Remove the milestones that other numbers could equal by coincidence, also from the parents of the others."""
+    """Remove milestones that other numbers could equal by coincidence. Remove them from `parents` too."""
     kept = [k for k, m in enumerate(milestones) if is_telling(m.value)]
     number = {k: new for new, k in enumerate(kept)}
     parents = (frozenset(number[p] for p in milestones[k].parents if p in number) for k in kept)

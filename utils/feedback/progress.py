@@ -58,13 +58,12 @@ def read_answers() -> dict[str, dict[str, Any]]:
 def record_attempt(lesson: str, exercise: str, status: str, answer: str = "") -> None:
     """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check.
 
-    A check counts as a try if the answer has changed since the last check, and if the exercise has not been passed.
+    A check counts as a try if the exercise has not been passed and the answer has changed since the last check.
 
     Args:
-        lesson, exercise: the exercise.
+        lesson, exercise: the names of the lesson and the exercise.
         status: a status of a report; "todo" is not a try.
-        answer: a text that identifies the answer; only its checksum is stored. Without it, each check
-            counts.
+        answer: a text that identifies the answer. Only its checksum is stored. Without this text, every check counts.
     """
     checksum = f"{zlib.crc32(answer.encode(errors='replace')):08x}"
 
