@@ -42,7 +42,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """Records each torch call of the learner's lines that returns a tensor, while the mode is active.
+    """Records the torch calls that the learner's lines make, if they return a tensor, while the mode is active.
 
     A call inside a layer is attributed to the line that calls the layer.
 

@@ -145,7 +145,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     for label, value in values.items():
         origins = _origins(recorder, indices[label])
         is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier ones. That takes many calls, and the value is no leaf.
+        # An oracle may compute a late value without the earlier ones. Such a value takes many calls, and is no leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
