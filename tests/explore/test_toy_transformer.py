@@ -86,6 +86,8 @@ def test_it_rejects_the_same_texts_as_the_tokenizer(show_widget, typed, snapshot
     page = show_widget(explore.writer(SHIPPED, TOKENIZER))
     page.root.get_by_role("textbox", name="prompt").fill(typed)
     assert page.numbers()["problem"] == page.remark() == snapshot
+    assert page.facts() == {}
+    assert page.picture_label() == f"How sure the model is of each letter. {page.remark()}"
     assert page.root.locator("b", has_text="x").count() == 0
     with pytest.raises(ValueError):
         TOKENIZER.encode(typed.strip())

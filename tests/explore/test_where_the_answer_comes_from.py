@@ -49,7 +49,7 @@ def table(page):
 
 
 def note(page):
-    return page.root.locator(".note:not(.room)").inner_text()
+    return page.root.locator(".note:not(.room)").inner_text().replace("\u00a0", " ")
 
 
 def place(page, layer, position):
@@ -95,6 +95,9 @@ def test_a_click_shows_the_answer_and_it_stays(show_widget, snapshot):
     page = show_widget(copying())
     page.page.evaluate("() => { window.gone = true; }")
     assert note(page) == snapshot(name="no place")
+    assert (
+        "'\u00a0c'" in page.root.locator(".note").first.inner_text()
+    )  # no line breaks between the quote and its token
     place(page, 0, 2).click()
     assert note(page) == snapshot(name="a place")
     assert f"before block 0, position 2 (c/x): ' c' 0.0%, ' x' {100 * SURE:.1f}%" in note(page)

@@ -105,7 +105,7 @@ const name = (character) => (character === " " ? "the space" : character === und
 
 function say(start, state, { problem, text, written, chances, right }) {
   const title = "How sure the model is of each letter";
-  if (problem) return { title, facts: { "least sure of": "…" }, remark: problem };
+  if (problem) return { title, facts: {}, remark: problem };
   const least = chances.indexOf(Math.min(...chances));
   return {
     title,

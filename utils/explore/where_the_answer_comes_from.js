@@ -5,15 +5,17 @@ const PATIENCE = 4000; // milliseconds after which the page says that the kernel
 const TYPING = "Press Enter to ask about these sentences; the table below belongs to the previous ones.";
 const READING = "This page has only these two sentences. In JupyterLab, you can type any others.";
 
+const whole = (token) => token.replaceAll(" ", "\u00a0"); // no line may break inside a token
 const percent = (x) => `${fixed(100 * x, 1)}%`;
 
 /** Describe the answer for one place, or for the sentence itself if `place` is null. */
-function words({ tokens, right, wrong, sentence, rows }, place) {
+function words({ tokens, sentence, rows, ...answers }, place) {
+  const [right, wrong] = [whole(answers.right), whole(answers.wrong)];
   if (!place) return `The model continues the sentence with ${right} and its twin with ${wrong}. Choose a place.`;
   const [layer, position] = place;
   const answer = rows[layer][position];
   const other = answer.others > Math.max(answer.right, answer.wrong)
-    ? `; the likeliest token is ${answer.other}, ${percent(answer.others)}` : "";
+    ? `; the likeliest token is ${whole(answer.other)}, ${percent(answer.others)}` : "";
   const where = `before block ${layer}, position ${position} (${tokens[position]})`;
   const same = answer.moved === sentence.moved ? " The answer is unchanged." : "";
   const shares = `${right} ${percent(answer.right)}, ${wrong} ${percent(answer.wrong)}`;

@@ -234,7 +234,8 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.setAttribute("width", width);
       svg.setAttribute("height", height);
-      ui.said = `${Object.entries(said.facts).map((pair) => pair.join(" ")).join(", ")}. ${said.remark}`;
+      const numbered = Object.entries(said.facts).map((pair) => pair.join(" ")).join(", ");
+      ui.said = `${numbered && `${numbered}. `}${said.remark.replace(/`([^`\n]+)`/g, "$1")}`;
       svg.setAttribute("aria-label", `${said.title ?? "Picture"}. ${ui.said}`);
       ui.root.coginst.numbers = found;
     };
