@@ -675,13 +675,15 @@ def test_with_tuned_rates_the_standard_layer_is_faster(fair):
     assert all(len(layer["rates"]) == 5 for layer in layers.values())
 
 
-@pytest.mark.observed("The triple product does not reach 99 % at any of these rates.")
+@pytest.mark.observed("with two other seeds and the rate 0.001, it needs 740 and 930 steps")
 def test_the_triple_product_is_slow_at_induction(fair):
     trials = {name: layer["rates"] for name, layer in fair["induction"].items()}
     assert trials["standard"]["0.01"] == [70, 70] and all(
         t <= 650 for each in trials["standard"].values() for t in each if t >= 1
     )
     assert all(t < 0.99 for each in trials["triple"].values() for t in each)
+    triple = fair["induction"]["triple"]
+    assert triple["rate"] == 0.001 and [run["steps"] for run in triple["runs"][:2]] == [930, 740]
 
 
 def test_one_stored_run_is_the_same_when_it_is_trained_again(fair):
