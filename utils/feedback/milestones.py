@@ -183,14 +183,15 @@ class _Explanation:
     def _is_extra_step(self, wrong: int, following: int) -> bool:
         """Tell whether a call changes a milestone, but lacks other milestones that the following one is made of."""
         received = self.computation.ancestors(wrong)
-        missing = self.milestones[following].parents - self._with_origins(received)
+        origins = self._with_origins(received)
+        missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
         if len(received) != 1 or not missing or self._most_similar(wrong, [following]) is not None:
             return False
         value, (source,) = self.calls[wrong].value, received
         return value is not None and value.numel() == self.milestones[source].value.numel()
 
     def _with_origins(self, milestones: set[int]) -> set[int]:
-        """Return milestones and all those from which they are computed."""
+        """Return the milestones and all milestones that they are computed from."""
         origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
         return self._with_origins(milestones | origins) if origins else milestones
 
@@ -243,7 +244,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[later].line, None))
 
     def _empty_result(self) -> Departure | None:
-        """Report a tensor without entries, if the expected computation has none."""
+        """Report a tensor without entries, if the expected computation contains no such tensor."""
         i = self.computation.first_empty_call()
         if i is None or any(not m.value.numel() for m in self.milestones):
             return None
