@@ -445,7 +445,7 @@ def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
 
 
 @pytest.mark.claim("In this model, head 1 is not needed")
-@pytest.mark.claim("Without positions, the model does not know which letter comes next")
+@pytest.mark.observed("Without positions, the model does not know which letter comes next")
 @pytest.mark.observed("In each order, head 0 looks most at the smallest letter in the first pass")
 @pytest.mark.observed("Looking at a letter raises the score of that letter most")
 def test_how_the_model_of_the_page_sorts():
