@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -25,9 +27,15 @@ PAGES = {
 }
 
 
-@pytest.fixture
-def cluster(tmp_path: Path):
+@pytest.fixture(params=["tcp", "tls"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path):
     """The address of a scheduler with two workers, and the workers' processes."""
+    yield from run_cluster(tmp_path, request.param)
+
+
+def run_cluster(tmp_path: Path, protocol: str):
+    import dask
+
     started: list[subprocess.Popen] = []
     environment = {
         **os.environ,
@@ -41,8 +49,22 @@ def cluster(tmp_path: Path):
             started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log))
         return started[-1]
 
+    certificate, key = str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")
+    tls = {"ca-file": certificate} | {
+        role: {"cert": certificate, "key": key} for role in ("client", "scheduler", "worker")
+    }
+    config = {}
+    if protocol == "tls":
+        make = (
+            "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=grading -days 2 -out certificate.pem -keyout key.pem"
+        )
+        subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+        config = {"distributed": {"comm": {"tls": tls, "require-encryption": True}}}
+        (tmp_path / "dask.yaml").write_text(json.dumps(config), encoding="utf-8")
+        environment["DASK_CONFIG"] = str(tmp_path / "dask.yaml")
     file, here = str(tmp_path / "scheduler.json"), ("--dashboard-address", "127.0.0.1:0")
-    start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *here, "--scheduler-file", file)
+    listen = ("--host", f"{protocol}://127.0.0.1", "--port", "0", "--no-dashboard")
+    start("dask_scheduler", *listen, *here, "--scheduler-file", file)
     for name in ("one", "two"):
         start("dask_worker", "--scheduler-file", file, "--nthreads", "1", "--no-nanny", *here, "--name", name)
     from distributed import Client
@@ -52,10 +74,12 @@ def cluster(tmp_path: Path):
             break
         assert started[0].poll() is None, (tmp_path / "0.log").read_text(encoding="utf-8")
         time.sleep(0.2)
-    with Client(scheduler_file=file, timeout=120) as client:
-        client.wait_for_workers(2, timeout=240)
-        address = client.scheduler.address
-    yield address, started[1:]
+    with dask.config.set(dask.config.merge(dask.config.config, config)):
+        with Client(scheduler_file=file, timeout=120) as client:
+            client.wait_for_workers(2, timeout=240)
+            address = client.scheduler.address
+        assert address.startswith(protocol)
+        yield address, started[1:]
     for process in started[::-1]:
         process.kill()
         process.wait()
@@ -91,3 +115,36 @@ def test_an_address_without_a_scheduler_is_refused(monkeypatch, snapshot):
     with pytest.raises(engine.GradingError) as error, engine.dask_executor("tcp://127.0.0.1:1"):
         pass
     assert str(error.value) == snapshot
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786", "ws://192.0.2.1:1", "tcp://[2001:db8::1]:1"]
+)
+def test_an_unencrypted_connection_to_another_machine_is_refused_unless_permitted(monkeypatch, address):
+    """192.0.2.1 and 2001:db8::1 are reserved for documentation, so they belong to no machine."""
+    import distributed
+
+    asked = []
+
+    def refuse(address: str, **_):
+        asked.append(address)
+        raise OSError("refused")
+
+    monkeypatch.setattr(distributed, "Client", refuse)
+    for unencrypted, reason in ((False, "not encrypted"), (True, "No Dask scheduler answers")):
+        with pytest.raises(engine.GradingError, match=reason), engine.dask_executor(address, unencrypted):
+            pass
+    with pytest.raises(engine.GradingError, match="answers"), engine.dask_executor("tls://192.0.2.1:8786"):
+        pass
+    assert asked == [address, "tls://192.0.2.1:8786"]
+
+
+def test_a_scheduler_without_workers_is_reported(monkeypatch):
+    import distributed
+
+    class Client(contextlib.nullcontext):
+        nthreads = dict
+
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: Client())
+    with pytest.raises(engine.GradingError, match="no workers"), engine.dask_executor("tcp://127.0.0.1:1"):
+        pass

@@ -7,8 +7,11 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +25,7 @@ from utils.grading.judge.results import LessonResult, read_result, read_results,
 from utils.grading.judge.verdicts import Judge, Submission, absent_result
 from utils.grading.runner import answer_extraction
 from utils.grading.runner.isolation import ResourceLimits
+from utils.lessons import ROOT
 
 WRONG = notebook(["def row_sums(x):\n    return x.sum(dim=0)"])
 RIGHT = notebook(["def row_sums(x):\n    return x.sum(dim=1)"])
@@ -193,6 +197,39 @@ def test_processes_that_are_killed_are_replaced_and_the_task_that_kills_them_is_
     assert (again.graded_count, again.reused_count) == (1, 3)  # Only the lost submission is tried again.
 
 
+OTHER = """
+import sys
+from pathlib import Path
+from tests.grading.test_engine import Counting
+from utils.grading import engine
+class Slow(Counting):
+    def submit(self, fn, /, task, *args, **kwargs):
+        print(task.student, flush=True)
+        if task.student == "ben":
+            sys.stdin.readline()
+        return super().submit(fn, task, *args, **kwargs)
+print(engine.grade(Path(sys.argv[1]), Path(sys.argv[2]), executor=Slow()).graded_count)
+"""
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_two_processes_share_the_work_and_a_claim_ends_with_its_process(tmp_path, dies):
+    """The other process holds the claim on ben while this process grades the rest."""
+    folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo")})
+    command = [sys.executable, "-c", OTHER, folder, tmp_path / "out"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdin=-1, stdout=-1, env=environment, cwd=ROOT, encoding="utf-8") as other:
+        assert other.stdin and other.stdout
+        assert [other.stdout.readline().strip() for _ in range(2)] == ["anna", "ben"]
+        mine = Counting()
+        end = other.kill if dies else other.stdin.close
+        with pytest.MonkeyPatch.context() as patch:  # The other process ends when this one has nothing else to do.
+            patch.setattr(engine, "time", SimpleNamespace(sleep=lambda seconds: (end(), other.wait())))
+            engine.grade(folder, tmp_path / "out", executor=mine)
+    assert mine.asked == (["cleo", "anna", "ben"] if dies else ["cleo"])
+    assert states(tmp_path / "out") == {f"{name} 00": ["passed"] for name in ("anna", "ben", "cleo")}
+
+
 # --- dependencies between exercises ---------------------------------------------------------------------
 
 
@@ -334,6 +371,6 @@ def test_a_huge_page_is_not_read_whole(tmp_path):
     path = tmp_path / PAGE
     with open(path, "wb") as file:
         file.truncate(500 << 20)
-    assert len(engine.read_page(path)) == (20 << 20) + 1
+    assert len(engine.read_page(path)) == 20 * 10**6 + 1
     os.mkfifo(tmp_path / "pipe.ipynb")
     assert engine.read_page(tmp_path / "pipe.ipynb") == b""

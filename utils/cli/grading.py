@@ -93,6 +93,11 @@ def grade(
         show_default="the seed of the earlier results, or a random one",
     ),
     dask: str | None = typer.Option(None, metavar="ADDRESS", help="Grade on the Dask cluster with this scheduler."),
+    unencrypted: bool = typer.Option(
+        False,
+        "--unencrypted",
+        help="Permit --dask with another machine without TLS. Everyone on the network can use it.",
+    ),
     isolation: Literal["bwrap", "none"] = typer.Option(
         "bwrap", help="How answers are isolated. Use none only for answers that you trust."
     ),
@@ -117,7 +122,12 @@ def grade(
         settings = engine.Settings(limits, isolation, handed_out, engine.keep_seed(out, seed))
         if isolation == "none":
             print_warning(UNPROTECTED)
-        with engine.dask_executor(dask) if dask else contextlib.nullcontext((None, jobs)) as (executor, at_once):
+        with (
+            engine.dask_executor(dask, unencrypted) if dask else contextlib.nullcontext((None, jobs)) as (
+                executor,
+                at_once,
+            )
+        ):
             done = engine.grade(handed_in, out, lesson or [], settings, executor, at_once, progress=not quiet)
         typer.echo(
             f"Graded: {done.graded_count} new results in {out}, one for each student and lesson; {done.reused_count}"

@@ -14,16 +14,20 @@ import functools
 import hashlib
 import json
 import os
+import platform
 import re
 import secrets
+import socket
 import threading
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import torch
 
@@ -60,7 +64,9 @@ from utils.lessons.files import write_atomically
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
-SEED_FILE = "seed.txt"  # in the folder of the results
+SEED_FILE, CLAIMS_FILE = "seed.txt", ".claims"  # in the folder of the results
+POLL_INTERVAL = 0.5  # seconds between two looks at the results of other processes
+END: Any = object()
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
 
@@ -109,15 +115,18 @@ def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> 
     Raises:
         GradingError: the folder does not exist, or contains no student.
     """
-    students = student_folders(folder)
-    for student in students:
-        files = {path.stem: path for path in lessons.all_lessons(folder / student)}
+    for student in student_folders(folder):
         for stem in stems:
-            if stem not in files:
-                yield Submission(student, stem, {}, "absent")
-                continue
-            pages = {files[name].name: read_page(files[name]) for name in required_lessons(stem, files)}
-            yield Submission(student, stem, pages, result_key(stem, pages, settings))
+            yield read_submission(folder, student, stem, settings)
+
+
+def read_submission(folder: Path, student: str, stem: str, settings: Settings) -> Submission:
+    """Return a student's submission of one lesson."""
+    files = {path.stem: path for path in lessons.all_lessons(folder / student)}
+    if stem not in files:
+        return Submission(student, stem, {}, "absent")
+    pages = {files[name].name: read_page(files[name]) for name in required_lessons(stem, files)}
+    return Submission(student, stem, pages, result_key(stem, pages, settings))
 
 
 def result_key(stem: str, pages: dict[str, bytes], settings: Settings) -> str:
@@ -144,9 +153,16 @@ def course_version(root: Path = lessons.ROOT) -> str:
 
 
 def grade_submission(submission: Submission, settings: Settings) -> LessonResult:
-    """Grade one submission with the judge of this process. Raises `SandboxError`."""
+    """Grade one submission with the judge of this process.
+
+    Raises:
+        SandboxError: this machine cannot run answers; the message names the machine.
+    """
     with _one_at_a_time:  # A judge changes global state, such as torch's seed and sys.stdout.
-        return _get_judge(settings).grade(submission)
+        try:
+            return _get_judge(settings).grade(submission)
+        except SandboxError as error:
+            raise SandboxError(f"On the machine {platform.node()}: {error}") from None
 
 
 def report_answer(name: str, source: str) -> Report:
@@ -201,12 +217,24 @@ def local_executor(jobs: int) -> Executor:
 
 
 @contextlib.contextmanager
-def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
+def dask_executor(address: str, unencrypted: bool = False) -> Iterator[tuple[Executor, int]]:
     """Yield the executor of a Dask cluster and the number of tasks that it runs at once.
 
+    Args:
+        address: the address of the scheduler. The certificates for tls:// come from Dask's own configuration.
+        unencrypted: whether an unencrypted connection to another machine is permitted.
+
     Raises:
-        GradingError: Dask is not installed, or no scheduler answers at `address`.
+        GradingError: Dask is not installed, no scheduler answers at `address`, the scheduler has no workers, or the
+            connection is not encrypted.
     """
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme not in ("tls", "wss") and not unencrypted and not _is_this_machine(parts.hostname or ""):
+        raise GradingError(
+            f"The connection to {address} is not encrypted, so everyone on the network can run code as you. Start the"
+            " scheduler and the workers with TLS, and pass its address, tls://…; docs/grading.md shows how. If you"
+            " trust the whole network, pass --unencrypted."
+        )
     try:
         from distributed import Client  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -217,7 +245,18 @@ def dask_executor(address: str) -> Iterator[tuple[Executor, int]]:
         raise GradingError(f"No Dask scheduler answers at {address} ({error}).") from None
     with client:
         threads: Any = client.nthreads()  # Dask's annotation says that this may be a coroutine.
-        yield client.get_executor(pure=False), max(1, sum(threads.values()))
+        if not threads:
+            raise GradingError(f"The Dask scheduler at {address} has no workers yet. Start workers, and try again.")
+        yield client.get_executor(pure=False), sum(threads.values())
+
+
+def _is_this_machine(host: str) -> bool:
+    """Return whether an address belongs to this machine: only then can a server use it."""
+    try:
+        with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            return True
+    except OSError:
+        return False
 
 
 class _InlineExecutor(Executor):
@@ -261,13 +300,16 @@ def grade(
     if not stems:
         raise GradingError(f"No student in {folder} handed in a lesson with exercises.")
     summary = GradingSummary()
-    todo = (task for task in iter_submissions(folder, stems, settings) if not _has_result(out, task, summary))
-    total = len(student_folders(folder)) * len(stems)
+    pending = deque((student, stem) for student in student_folders(folder) for stem in stems)
+    total = len(pending)
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="page", disable=not progress) as bar:
-        for result in _grade_all(todo, settings, executor, jobs, summary):
-            if not _write(out, result, summary):
+    with tqdm(total=total, unit="page", disable=not progress) as bar, Claims(out) as claims:
+        todo = _claim_submissions(folder, out, pending, settings, claims, summary)
+        for result in _grade_all(todo, settings, executor, jobs):
+            is_graded = _write(out, result, summary)
+            claims.release(result.student, result.lesson)
+            if not is_graded:
                 continue
             summary.graded_count += 1
             summary.state_counts.update(e.state for e in result.exercises)
@@ -296,6 +338,67 @@ def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
     return not why
 
 
+class Claims(contextlib.AbstractContextManager):
+    """Locks on the submissions that this process grades, so that several processes can share the work.
+
+    Each submission is one byte of a file in the folder of the results. The system releases the locks of a process that
+    dies. On a disk without locks, every process grades all submissions.
+    """
+
+    def __init__(self, out: Path) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        self.file = (out / CLAIMS_FILE).open("ab")
+
+    def __exit__(self, *error: object) -> None:
+        self.file.close()
+
+    def take(self, student: str, lesson: str) -> bool:
+        """Claim a submission, and return whether no other process has claimed it."""
+        try:
+            self._lock(student, lesson)
+        except OSError as error:
+            return error.errno not in (errno.EACCES, errno.EAGAIN)
+        return True
+
+    def release(self, student: str, lesson: str) -> None:
+        """Give up a claim."""
+        with contextlib.suppress(OSError):
+            self._lock(student, lesson, release=True)
+
+    def _lock(self, student: str, lesson: str, release: bool = False) -> None:
+        import fcntl  # Windows has no such module.
+
+        operation = fcntl.LOCK_UN if release else fcntl.LOCK_EX | fcntl.LOCK_NB
+        digest = hashlib.sha256(f"{student}/{lesson}".encode("utf-8", "surrogateescape")).digest()
+        fcntl.lockf(self.file, operation, 1, int.from_bytes(digest[:7], "big"))
+
+
+def _claim_submissions(
+    folder: Path, out: Path, pending: deque[tuple[str, str]], settings: Settings, claims: Claims, done: GradingSummary
+) -> Iterator[Submission | None]:
+    """Yield the submissions that have no valid result, each after it was claimed.
+
+    If other processes have claimed all pending submissions, yield None; their results may come, or their claims end.
+    """
+    refused = 0
+    while pending:
+        student, stem = pending.popleft()
+        task = read_submission(folder, student, stem, settings)
+        if _has_result(out, task, done):
+            refused = 0
+        elif not claims.take(student, stem):
+            pending.append((student, stem))
+            refused += 1
+            if refused >= len(pending):
+                refused = 0
+                yield None
+        elif _has_result(out, task, done):  # Another process wrote the result before it gave up its claim.
+            claims.release(student, stem)
+        else:
+            refused = 0
+            yield task
+
+
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
     """Return whether the result of a submission already exists under its key, and count it in `done` if so."""
     try:
@@ -307,7 +410,7 @@ def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
 
 
 def _grade_all(
-    todo: Iterator[Submission], settings: Settings, executor: Executor | None, jobs: int, done: GradingSummary
+    todo: Iterator[Submission | None], settings: Settings, executor: Executor | None, jobs: int
 ) -> Iterator[LessonResult]:
     """Yield the results in the order in which they are finished.
 
@@ -315,26 +418,33 @@ def _grade_all(
     running when a worker died is retried with no other task running, so that the task that kills its worker can be
     identified.
 
+    Args:
+        todo: the submissions; None as long as only other processes have work.
+
     Raises:
         SandboxError: the sandbox does not work, so no answer can be judged.
     """
-    new = ((task, 0) for task in todo)
     retries: list[tuple[Submission, int]] = []
     running: dict[Future, tuple[Submission, int]] = {}
     pool = executor or local_executor(jobs)
     try:
         while True:
-            while len(running) < (1 if retries else 2 * jobs) and (
-                task := retries.pop() if retries else next(new, None)
-            ):
-                if not task[0].pages:
-                    yield absent_result(task[0].student, task[0].lesson, task[0].key)
-                    continue
-                running[pool.submit(grade_submission, task[0], settings)] = task
-                if task[1]:
+            new: Any = None
+            while len(running) < (1 if retries else 2 * jobs):
+                task, attempt = retries.pop() if retries else (new := next(todo, END), 0)
+                if task in (None, END):
                     break
-            if not running:
+                if not task.pages:
+                    yield absent_result(task.student, task.lesson, task.key)
+                    continue
+                running[pool.submit(grade_submission, task, settings)] = task, attempt
+                if attempt:
+                    break
+            if not running and new is END:
                 return
+            if not running:
+                time.sleep(POLL_INTERVAL)
+                continue
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended:
                 task, attempt = running.pop(future)

@@ -11,6 +11,7 @@ from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, un
 from tests.grading.student_notebooks import notebook
 from utils.grading import engine
 from utils.grading.judge.results import read_results
+from utils.grading.judge.sandbox import Sandbox
 from utils.grading.judge.submissions import NOT_COLLECTED
 from utils.grading.judge.verdicts import LARGEST, Judge, Submission
 from utils.grading.runner.isolation import ResourceLimits
@@ -109,6 +110,36 @@ def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
         "simple_attention": "passed",
     }
     assert done["context_vec_2"].waits_for == "attn_weights_2"
+
+
+WAITS = "import time\ndef {0}(*x):\n    time.sleep(1000)"
+
+
+def test_an_answer_that_waits_is_told_so(sandbox, snapshot):
+    assert verdict(sandbox, WAITS.format("row_sums"), limits=ResourceLimits(0.5, 1 << 30)).message == snapshot
+
+
+def test_an_interrupt_of_the_answer_itself_is_no_timeout(sandbox):
+    found = verdict(sandbox, "def row_sums(x):\n    raise KeyboardInterrupt")
+    assert found.state == "failed" and "KeyboardInterrupt" in found.message and "seconds" not in found.message
+
+
+def test_answers_that_wait_share_one_limit_for_the_whole_lesson(sandbox, monkeypatch):
+    """After two answers that wait as long as they may, each further one is stopped after the CPU limit."""
+    given, open_session = [], Sandbox.open_session
+
+    def opens(self, *arguments):
+        session = open_session(self, *arguments)
+        given.append(session)
+        return session
+
+    monkeypatch.setattr(Sandbox, "open_session", opens)
+    names = ["softmax", "attn_scores", "simple_attention", "context_vec_2"]
+    page = notebook([WAITS.format("softmax"), *(f"import time\ntime.sleep(1000)\n{name} = 1" for name in names[1:])])
+    lesson, limits = "02_simplified_attention", ResourceLimits(0.5, 1 << 30)
+    Judge(sandbox, limits).grade(Submission("anna", lesson, {f"{lesson}.ipynb": page}, "key"))
+    bounds = [session.left for session in given[1:]]
+    assert len(bounds) == 4 and all(left <= limits.seconds for left in bounds[2:])
 
 
 # --- processes ------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from utils.grading.judge.submissions import open_untrusted
+from utils.grading.judge.submissions import LARGEST, open_untrusted
 from utils.grading.runner.framing import clean_text
 
 MEGABYTE = 10**6
-MAX_FILE = 64 * MEGABYTE  # Notebooks with pictures usually take a few megabytes, at most a few tens of megabytes.
+MAX_FILE = LARGEST  # `coginst grade` has the same limit.
 LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 

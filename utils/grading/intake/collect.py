@@ -278,9 +278,7 @@ class _Intake:
             _copy_version(current, place / f"{stem}{current.suffix}")
             files += 1
             if current.code_digest is None:
-                empty = not current.content_path.read_bytes().strip()
-                why = "It is empty" if empty else "It cannot be read as a lesson"
-                why += ", and will be graded as unreadable."
+                why = f"{_unreadable_reason(current.content_path.read_bytes())}, and will be graded as unreadable."
                 self.rows.append(_student_row(current.student, stem, UNREADABLE, why))
             for version in older:
                 when = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(version.mtime))
@@ -313,6 +311,14 @@ class _Intake:
         write_text(tree / ROSTER, format_roster(self.students))
         stems = sorted({version.stem for version in self.versions})
         return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
+
+
+def _unreadable_reason(content: bytes) -> str:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return "Its encoding is not UTF-8"
+    return "It cannot be read as a lesson" if content.strip() else "It is empty"
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from utils import lessons
 from utils.feedback.exercise import Exercise, all_exercises
 
-LARGEST = 20 << 20  # maximum size of a page, in bytes
+LARGEST = 20 * 10**6  # maximum size of a page, in bytes; pages with pictures usually have a few megabytes
 NOT_COLLECTED = "This file was not collected: "  # how the text begins that `collect` writes in place of a refused file
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from utils.feedback.report import Report
 from utils.feedback.runner import Runner, cached_cases
 from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
-from utils.grading.judge.sandbox import RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
+from utils.grading.judge.sandbox import WALL_CLOCK_FACTOR, RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
 from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson, lessons_by_exercise
 from utils.grading.runner.isolation import ResourceLimits
 from utils.grading.runner.protocol import ParsedPage
@@ -119,6 +120,8 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
+        # Answers that wait may take this many seconds together; then each may take only the CPU limit.
+        self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
     def result(self) -> LessonResult:
@@ -164,7 +167,9 @@ class _Grading:
             reason = text[:1000].decode("utf-8", "replace").removeprefix(NOT_COLLECTED)
             return ParsedPage(unreadable_reason=f"{page} was not collected. {reason}")
         if len(text) > LARGEST:
-            return ParsedPage(unreadable_reason=f"{page} exceeds the limit of {LARGEST >> 20} MB. Clear its outputs.")
+            return ParsedPage(
+                unreadable_reason=f"{page} exceeds the limit of {LARGEST // 10**6} MB. Clear its outputs."
+            )
         kinds = {e.name: e.kind for e in self.exercises[stem].values()}
         try:
             with self.judge.sandbox.open_session(self.judge.limits) as session:
@@ -240,8 +245,12 @@ class _Grading:
     def verdict(self, stem: str, exercise: Exercise, yours: dict[str, str]) -> tuple[Verdict, float]:
         """Run and judge an answer in a new runner; return the verdict and the CPU seconds of the runner."""
         page = self.submission.pages[self.pages[stem]]
+        began = time.monotonic()
         with self.judge.sandbox.open_session(self.judge.limits, page) as session:
+            session.left = max(self.judge.limits.seconds, min(session.left, self.wall_left))
             verdict = self._judge_answer(session, stem, exercise, yours)
+        if verdict.state == "stopped":
+            self.wall_left -= time.monotonic() - began
         self.incidents += [Incident(kind, exercise.name, text) for kind, text in session.notes]
         return verdict, session.seconds
 
@@ -262,7 +271,8 @@ class _Grading:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
             self._note_stop(stop, name)
-            return Verdict(self._stopped_report(exercise, stop), "stopped", may_be_blocked=True)
+            report = self._stopped_report(exercise, stop, session.seconds)
+            return Verdict(report, "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
         except Exception as error:  # The runner raised the exception, for example while it loaded the page.
@@ -283,9 +293,16 @@ class _Grading:
         if stop.kind == "tampering":
             self.incidents.append(Incident("tampering", exercise, stop.detail))
 
-    def _stopped_report(self, exercise: Exercise, over: RunnerStopped) -> Report:
+    def _stopped_report(self, exercise: Exercise, over: RunnerStopped, cpu_seconds: float) -> Report:
+        """Return the report on an answer that was stopped after it used `cpu_seconds`."""
         if over.kind == "time":
-            return timeout_report(exercise, self.judge.limits.seconds, over.line, over.code)
+            report = timeout_report(exercise, self.judge.limits.seconds, over.line, over.code)
+            if cpu_seconds < self.judge.limits.seconds / 2:
+                where = f" on line {over.line} (`{over.code}`)" if over.line and over.code else ""
+                report.message = (
+                    f"Your code waited{where} instead of computing, and was stopped. What does it wait for?"
+                )
+            return report
         return Report(exercise.name, "failed", over.detail, reason="stopped")
 
 

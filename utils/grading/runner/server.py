@@ -133,7 +133,11 @@ class RunnerServer:
         self.channel.send(Reply(number, self.pages.notes.drain(), outcome), blob)
 
     def _call(self, request: Request, blob: bytes) -> tuple[Outcome, bytes]:
-        """Call the requested method of the page loader or the runner."""
+        """Call the requested method of the page loader or the runner.
+
+        Raises:
+            KeyboardInterrupt: the time limit was reached.
+        """
         packer = Packer(largest=LARGEST)
         try:
             unpacker = TrustedUnpacker(parse_tensors(blob, FROM_JUDGE), FROM_JUDGE)
@@ -147,6 +151,10 @@ class RunnerServer:
             return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
             return OutOfMemory(), b""
+        except KeyboardInterrupt:
+            if self.alarm.fired:
+                raise
+            return Raised("KeyboardInterrupt", "The answer raises it itself."), b""
         except (Exception, SystemExit) as error:  # For example, inspecting a strange result can raise anything.
             return Raised(clip(type(error).__name__), clip(str(error))), b""
 
