@@ -31,6 +31,7 @@ UNPROTECTED = (
     "Isolation is off. The students' code runs with your rights, can read every file that you can read, and can change"
     " anyone's points. Use this only for answers that you trust."
 )
+APPARMOR_PROFILE = Path(__file__).with_name("bwrap.apparmor")
 PROBE_TIMEOUT = 120.0  # seconds for the isolation test, enough on a very busy machine
 
 
@@ -79,8 +80,37 @@ def isolation_problem() -> str | None:
     )
     if process.returncode or "well" not in process.stdout:
         error = (process.stderr.strip() or "no error message").splitlines()[-1]
-        return f"bubblewrap does not work on this machine ({error}). {CURE}"
+        return f"bubblewrap does not work on this machine ({error}). {_refusal_cure(bwrap[0])}"
     return None
+
+
+def _refusal_cure(bwrap: str) -> str:
+    """Return why the system refuses bubblewrap's namespaces, if a setting of the kernel shows it, and the cure."""
+    if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
+            f" sed 's#/usr/bin/bwrap#{bwrap}#' {APPARMOR_PROFILE} | sudo tee /etc/apparmor.d/coginst-bwrap &&"
+            " sudo apparmor_parser -r /etc/apparmor.d/coginst-bwrap"
+        )
+    for name, value in {"kernel/unprivileged_userns_clone": 1, "user/max_user_namespaces": 15000}.items():
+        if _read_setting(name) == "0":
+            setting = name.replace("/", ".")
+            return f"A kernel setting forbids namespaces: {setting} is 0. Run: sudo sysctl {setting}={value}"
+    if "KUBERNETES_SERVICE_HOST" in os.environ or any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+        return (
+            "This is a container, and its system call filter or its capabilities forbid namespaces. In the pod's"
+            " security context, set seccompProfile and appArmorProfile to Unconfined, and procMount to Unmasked. Or"
+            " grade on a machine outside of the cluster."
+        )
+    return CURE
+
+
+def _read_setting(name: str) -> str:
+    """Return the value of a kernel setting; "" if this kernel does not have it."""
+    try:
+        return Path("/proc/sys", name).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def runner_environment() -> dict[str, str]:
