@@ -227,6 +227,18 @@ def test_it_is_readable_in_both_themes_and_fits(show_widget, name):
         assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_what_a_screen_reader_reads(show_widget, name, snapshot):
+    """The snapshots contain the role, the name and the value of each control, and the description of each picture."""
+    page = show_widget(EXPLORERS[name]())
+    controls = page.root.locator("input, button, textarea")
+    assert page.page.locator("main").aria_snapshot() == snapshot
+    sizes = controls.evaluate_all(
+        "all => all.map(one => (one.closest('label') ?? one).getBoundingClientRect()).map(at => [at.width, at.height])"
+    )
+    assert min(map(min, sizes)) >= 24  # pixels, as WCAG 2.2 requires
+
+
 # Sequences of moves during which no line may appear or disappear.
 MOVES = {
     "causal": [{"position": at, "mask": mask} for at in range(6) for mask in (False, True)],

@@ -1,4 +1,4 @@
-import { affine, drawn, explorer, fixed, float32Tables, label, onViridis, rescaled, softmax, viridis, visible } from "../show/page.js";
+import { affine, describe, drawn, explorer, fixed, float32Tables, label, onViridis, rescaled, softmax, viridis, visible } from "../show/page.js";
 
 const SEPARATOR = 0;
 const NEAR = 0.01; // results in float32 and float64 differ by about a thousandth of this
@@ -146,6 +146,7 @@ function looks(svg, { vocab, heads }, { seen, weights }, on, top) {
     label(svg, vocab[id], LEFT + (i + 0.5) * CELL, top - 6, { "text-anchor": "middle", "font-weight": 700 }));
   for (let head = 0; head < heads; head++) {
     const y = top + head * ROW;
+    describe(svg, on[head] ? `head ${head}` : `head ${head}, off`, seen.map((id) => vocab[id]), [...weights[head]].map((weight) => fixed(weight)));
     label(svg, `head ${head}`, LEFT - 8, y + 18, { "text-anchor": "end", class: on[head] ? "" : "muted" });
     weights[head].forEach((weight, i) => {
       const x = LEFT + i * CELL;
@@ -161,6 +162,7 @@ function looks(svg, { vocab, heads }, { seen, weights }, on, top) {
 
 /** Draw bars for the probabilities of the letters, and the letter that is written. */
 function chances(svg, { vocab }, { probs, chosen }, faint, left, top) {
+  describe(svg, "probabilities", vocab.slice(1), probs.map((p) => fixed(p, 3)));
   probs.forEach((p, i) => {
     const y = top + 22 * i;
     const colour = i + 1 === chosen && !faint ? "var(--vermilion)" : "var(--muted)";

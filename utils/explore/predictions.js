@@ -1,4 +1,4 @@
-import { element, inline, page, short, sureness } from "../show/page.js";
+import { element, inline, page, short, sureness, unquoted } from "../show/page.js";
 
 // ---------------------------------------------------------------- reading a guess
 
@@ -69,7 +69,7 @@ const number = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infi
 export default page((ui) => {
   const { question, kind, wanted, answer, written, tolerance, explain } = ui.start;
   const guess = element("input", {
-    type: "text", size: Math.max(18, wanted.length + 12), placeholder: `your guess: ${wanted}`, "aria-label": `Your guess: ${question}`,
+    type: "text", size: Math.max(18, wanted.length + 12), placeholder: `your guess: ${wanted}`, "aria-label": `Your guess: ${unquoted(question)}`,
     spellcheck: "false", autocomplete: "off",
   });
   const check = element("button", { type: "button", class: "main" }, "Check my guess");
@@ -147,4 +147,4 @@ export default page((ui) => {
   });
   if (ui.state.done) settle();
   else if (ui.state.first !== undefined) retry();
-});
+}, "Prediction");

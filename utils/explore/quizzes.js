@@ -1,4 +1,4 @@
-import { element, inline, page, sureness } from "../show/page.js";
+import { element, inline, page, sureness, unquoted } from "../show/page.js";
 
 export default page((ui) => {
   const { question, choices } = ui.start; // [{choice, explanation, right}, …]
@@ -31,6 +31,6 @@ export default page((ui) => {
     return element("div", {}, button, told);
   });
   if (ui.state.chosen.length) sure.settle();
-  const group = element("div", { role: "group", "aria-label": question }, ...rows);
+  const group = element("div", { role: "group", "aria-label": unquoted(question) }, ...rows);
   ui.root.append(element("div", {}, element("b", {}, ...inline(question))), element("div", { class: "row" }, sure.node), group);
-});
+}, "Quiz");

@@ -1,4 +1,4 @@
-import { affine, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "../show/page.js";
+import { affine, describe, drawn, explorer, fixed, float32Tables, label, lines, rescaled, softmax, visible } from "../show/page.js";
 
 const STOP = 0;
 const NEAR = 0.01; // results in float32 and float64 differ by about a thousandth of this
@@ -127,6 +127,7 @@ function remark(text, written, stopped, right) {
 function draw({ svg, width }, { most }, state, { written, chances, right }) {
   const legend = "bar: the model's probability of this letter · ␣ space · ■ stop";
   const top = 18 * lines(svg, legend, 12, width, { class: "muted" });
+  if (chances.length) describe(svg, "probabilities", chances.map((_, i) => name(written[i])), chances.map((p) => fixed(p, 3)));
   const across = Math.floor((width - 4) / CELL);
   chances.forEach((chance, i) => {
     const [x, y] = [(i % across) * CELL + CELL / 2, top + Math.floor(i / across) * LINE + 22];

@@ -140,7 +140,7 @@ export default page((ui) => {
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
-    svg.setAttribute("aria-label", note.textContent);
+    svg.setAttribute("aria-label", `${note.textContent} ${svg.querySelector("desc").textContent}.`);
   }
 
   /** Show a place, and choose it if `chosen`; null shows the chosen place again. */

@@ -35,6 +35,9 @@ export function inline(text) {
     i % 2 ? [element("code", {}, part)] : part.split("\n").flatMap((line, j) => (j ? [element("br"), line] : [line])));
 }
 
+/** Return plain text without the backticks around code. */
+export const unquoted = (text) => text.replace(/`([^`\n]+)`/g, "$1");
+
 /** Return the width of a text, in pixels. */
 export function textWidth(text, size = 13, weight = 400) {
   textWidth.context ??= document.createElement("canvas").getContext("2d");
@@ -142,10 +145,10 @@ function followTheme(root) {
  * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
  * readers), and `reading`: whether this page belongs to the book, which has no kernel.
  */
-export function page(build) {
+export function page(build, name = "Explorer") {
   return {
     render({ model, el }) {
-      const root = element("div", { class: "coginst", onkeydown: keepKey });
+      const root = element("div", { class: "coginst", role: "group", "aria-label": name, onkeydown: keepKey });
       const spoken = element("div", { class: "unseen", role: "status" });
       el.append(root);
       const ui = {
@@ -235,8 +238,9 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
       svg.setAttribute("width", width);
       svg.setAttribute("height", height);
       const numbered = Object.entries(said.facts).map((pair) => pair.join(" ")).join(", ");
-      ui.said = `${numbered && `${numbered}. `}${said.remark.replace(/`([^`\n]+)`/g, "$1")}`;
-      svg.setAttribute("aria-label", `${said.title ?? "Picture"}. ${ui.said}`);
+      ui.said = `${numbered && `${numbered}. `}${unquoted(said.remark)}`;
+      const values = [...body.querySelectorAll("desc")].map((part) => ` ${part.textContent}.`).join("");
+      svg.setAttribute("aria-label", `${said.title ?? "Picture"}. ${ui.said}${values}`);
       ui.root.coginst.numbers = found;
     };
     /** Redraw after a control moved; `rests` if it was released. */
@@ -361,6 +365,8 @@ export function sureness(ui) {
 
 /** Show tokens `[[text, id, class], …]` as coloured chips in `holder`; unchanged chips are kept. */
 export function chips(holder, tokens) {
+  holder.setAttribute("role", "group");
+  holder.setAttribute("aria-label", "tokens, each with its id");
   const wanted = tokens.map(([text, id, mark = ""]) => `${text} ${id} ${mark}`);
   const were = holder.chips ?? [];
   const longest = Math.min(wanted.length, were.length);
@@ -395,6 +401,11 @@ export function label(svg, text, x, y, attributes = {}) {
   const made = drawn("text", { x, y, ...attributes }, text);
   svg.append(made);
   return made;
+}
+
+/** Add values to the picture's text alternative: describe(svg, "weights", ["a", "b"], ["0.4", "0.6"]). */
+export function describe(svg, name, labels, values) {
+  svg.append(drawn("desc", {}, `${name}: ${labels.map((text, i) => `${text} ${values[i]}`).join(", ")}`));
 }
 
 /** Write a text in as many lines as it needs, the first at `y`; return their number. */
@@ -454,6 +465,7 @@ export function bars(picture, { groups, labels, limit, sameScale = false, refere
     const end = top + row * labels.length;
     const scale = (x) => (x / (high - low)) * Math.max(20, room - (low < 0 ? 2 * wide : wide));
     const zero = x0 + (low < 0 ? wide : 0) + scale(-low);
+    describe(svg, group.name ?? "values", labels, group.values.map(written));
     if (group.name) label(svg, group.name, Math.max(0, Math.min(x0, width - named)), top - 9, { class: "muted" });
     svg.append(drawn("line", { x1: zero, x2: zero, y1: top, y2: end, stroke: "var(--faint)" }));
     const mark = reference && g === groups.length - 1 ? zero + scale(reference.at) : null;
