@@ -19,6 +19,10 @@ def test_text_and_html_say_the_same(double):
         for cell in cells:
             assert cell in text and f">{cell}</td>" in page
     assert text.count("[") == page.count("outline:2px") == len(report.table.wrong)
+    for i, row in enumerate(report.table.yours):  # a screen reader reads the table cell by cell
+        for j, yours in enumerate(row):
+            verdict = "wrong" if (i, j) in report.table.wrong else "right"
+            assert f'aria-label="yours {yours}, expected {report.table.expected[i][j]}, {verdict}"' in page
 
 
 def test_backticks_are_code_on_a_page(double):

@@ -231,7 +231,7 @@ def _html_table(table: Table) -> str:
     caption = html.text_line(f"({html.escape(table.caption)})") if table.caption else ""
     inputs = [html.table(f"input {name}", rows) for name, rows in table.inputs]
     return caption + html.side_by_side(
-        html.table("yours", table.yours, table.wrong), html.table("expected", table.expected), *inputs
+        html.table("yours", table.yours, table.wrong, table.expected), html.table("expected", table.expected), *inputs
     )
 
 

@@ -68,18 +68,28 @@ def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
     return f'<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:4px 0">{rows}</table></div>'
 
 
-def table(caption: str, rows: Sequence[Sequence[str]], outlined: Collection[tuple[int, int]] = ()) -> str:
-    """Return rows of text as an inline table with a caption. The cells in `outlined` (row, column) have an outline."""
+def table(
+    caption: str,
+    rows: Sequence[Sequence[str]],
+    outlined: Collection[tuple[int, int]] = (),
+    expected: Sequence[Sequence[str]] = (),
+) -> str:
+    """Return rows of text as an inline table with a caption. The cells in `outlined` (row, column) have an outline.
 
-    def cell(text: str, differs: bool) -> str:
-        title = ' title="differs"' if differs else ""
+    If the expected cells are given, a screen reader reads each cell with its expected text and its verdict.
+    """
+    wanted = {(i, j): text for i, row in enumerate(expected) for j, text in enumerate(row)}
+
+    def cell(text: str, place: tuple[int, int]) -> str:
+        differs = place in outlined
+        words = f"{caption} {text}, expected {wanted.get(place, '')}, {'wrong' if differs else 'right'}"
+        title = f' aria-label="{escape(words)}"' if place in wanted else ""
         outline = f"outline:2px solid {ACCENT['failed']};font-weight:600;" if differs else ""
         style = f"{outline}text-align:right;padding:1px 6px;font-family:var(--jp-code-font-family,monospace)"
         return f'<td{title} style="{style}">{escape(text)}</td>'
 
     body = "".join(
-        f"<tr>{''.join(cell(text, (i, j) in outlined) for j, text in enumerate(row))}</tr>"
-        for i, row in enumerate(rows)
+        f"<tr>{''.join(cell(text, (i, j)) for j, text in enumerate(row))}</tr>" for i, row in enumerate(rows)
     )
     style = "display:inline-table;vertical-align:top;white-space:nowrap;margin:6px 24px 0 0"
     style += ";border-collapse:separate;border-spacing:3px"
