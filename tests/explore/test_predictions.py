@@ -74,6 +74,15 @@ def test_after_a_second_wrong_guess_the_answer_is_shown_and_the_first_guess_coun
     assert page.state() == {"guess": "11", "first": "12", "sure": "certain", "done": "guessed"}
 
 
+def test_a_guess_in_another_tab_counts_in_this_tab(show_widget):
+    page = show_widget(explore.predict("How many?", 10))
+    page.set_state({"guess": "12", "first": "12", "sure": "certain", "done": ""})
+    assert "lower than 12" in note(page)
+    page.set_state({"guess": "10", "first": "12", "sure": "certain", "done": "guessed"})
+    assert note(page).startswith("Right this time. Your guess: 10")
+    assert page.root.get_by_role("textbox").get_attribute("readonly") is not None and page.sent_messages() == []
+
+
 HINTS = {  # an answer, a wrong guess, and a part of the reply
     "lower": (10, "12", "the answer is lower than 12."),
     "higher": (-0.5, "−3", "the answer is higher than −3."),

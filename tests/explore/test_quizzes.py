@@ -41,6 +41,14 @@ def test_a_saved_quiz_keeps_what_was_chosen(show_widget):
     assert red.endswith("Red is hot.") and others == ["", ""]
 
 
+def test_a_choice_in_another_tab_counts_in_this_tab(show_widget):
+    page = show_widget(explore.quiz("Which?", CHOICES, "blue"))
+    page.set_state({"chosen": ["red"], "sure": "guessing"})
+    assert notes(page)[0].endswith("Red is hot.")
+    page.root.get_by_role("button").nth(2).click()
+    assert page.state() == {"chosen": ["red", "blue"], "sure": "guessing"} and page.sent_messages() == []
+
+
 def test_in_a_terminal_choices_have_letters(snapshot):
     text = repr(explore.quiz("Which?", CHOICES, "blue"))
     assert text == snapshot and "far" not in text

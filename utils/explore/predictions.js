@@ -78,7 +78,6 @@ export default page((ui) => {
   const note = element("div", { class: "note" });
   const row = element("div", { class: "row" }, guess, sure.node, check, showMe);
   ui.root.append(element("div", {}, ...inline(question)), row, note);
-  guess.value = ui.state.guess ?? "";
 
   const say = (state, ...said) => {
     note.className = `note ${state}`;
@@ -145,6 +144,12 @@ export default page((ui) => {
   guess.addEventListener("keydown", (event) => {
     if (event.key === "Enter") judge();
   });
-  if (ui.state.done) settle();
-  else if (ui.state.first !== undefined) retry();
+  const show = () => {
+    guess.value = ui.state.guess ?? "";
+    sure.show();
+    if (ui.state.done) settle();
+    else if (ui.state.first !== undefined) retry();
+  };
+  ui.onChange(show);
+  show();
 }, "Prediction");

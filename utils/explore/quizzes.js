@@ -27,10 +27,15 @@ export default page((ui) => {
       }
       ui.keep();
     });
-    if (ui.state.chosen.includes(choice)) tell();
-    return element("div", {}, button, told);
+    return { node: element("div", {}, button, told), show: () => ui.state.chosen.includes(choice) && tell() };
   });
-  if (ui.state.chosen.length) sure.settle();
-  const group = element("div", { role: "group", "aria-label": unquoted(question) }, ...rows);
+  const show = () => {
+    sure.show();
+    rows.forEach((row) => row.show());
+    if (ui.state.chosen.length) sure.settle();
+  };
+  ui.onChange(show);
+  show();
+  const group = element("div", { role: "group", "aria-label": unquoted(question) }, ...rows.map(({ node }) => node));
   ui.root.append(element("div", {}, element("b", {}, ...inline(question))), element("div", { class: "row" }, sure.node), group);
 }, "Quiz");

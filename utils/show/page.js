@@ -143,7 +143,8 @@ function followTheme(root) {
  *
  * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (stores `ui.state`, also in the saved
  * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
- * readers), and `reading`: whether this page belongs to the book, which has no kernel.
+ * readers), `onChange(f)` (calls f when another tab has changed `ui.state`), and `reading`: whether this page belongs
+ * to the book, which has no kernel.
  */
 export function page(build, name = "Explorer") {
   return {
@@ -162,6 +163,11 @@ export function page(build, name = "Explorer") {
           model.set("state", structuredClone(ui.state));
           attempt(() => model.save_changes());
         },
+        onChange: (follow) => model.on("change:state", () => {
+          if (JSON.stringify(model.get("state")) === JSON.stringify(ui.state)) return;
+          ui.state = structuredClone(model.get("state"));
+          follow();
+        }),
         tell: (message) => attempt(() => model.send(message)),
         announce(text) { spoken.textContent = text; },
       };
@@ -347,16 +353,18 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
-/** Ask how sure the learner is: {node, value(), settle()}; the value is "" until the learner chooses one. */
+/** Ask how sure the learner is: {node, value(), show(), settle()}. `show` reads `ui.state.sure`; the value is "" until the
+ * learner chooses one. */
 export function sureness(ui) {
   sureness.made = (sureness.made ?? 0) + 1;
   const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
-  const radios = SURE.map((value) => element("input", { type: "radio", name, value, checked: value === ui.state.sure }));
+  const radios = SURE.map((value) => element("input", { type: "radio", name, value }));
   const labels = radios.map((radio) => element("label", {}, radio, radio.value));
   const node = element("div", { class: "sure", role: "radiogroup", "aria-label": "How sure are you?" }, "I am ", ...labels);
   return {
     node,
     value: () => radios.find((radio) => radio.checked)?.value ?? "",
+    show() { radios.forEach((radio) => { radio.checked = radio.value === ui.state.sure; }); },
     settle() { radios.forEach((radio) => { radio.disabled = !radio.checked; }); },
   };
 }
