@@ -353,8 +353,8 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
-/** Ask how sure the learner is: {node, value(), show(), settle()}. `show` reads `ui.state.sure`; the value is "" until the
- * learner chooses one. */
+/** Ask how sure the learner is: {node, value(), show(), settle()}. `show` reads `ui.state.sure`; the value is "" until
+ * the learner chooses one. */
 export function sureness(ui) {
   sureness.made = (sureness.made ?? 0) + 1;
   const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
