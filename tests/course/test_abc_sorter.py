@@ -258,7 +258,7 @@ def count_successes(way):
     return sum(steps is not None for steps in sorting.study()[way])
 
 
-@pytest.mark.claim("The tokens in the loss make a larger difference than the choice of sequences")
+@pytest.mark.claim("The choice of tokens in the loss matters more than the choice of sequences")
 @pytest.mark.claim("with 1,500 steps, 19 of 20 runs on all six tokens succeed")
 @pytest.mark.claim("The high learning rate also helps")
 def test_the_asked_tokens_decide_and_not_the_sequences():
@@ -272,7 +272,7 @@ def test_the_asked_tokens_decide_and_not_the_sequences():
     assert min(slow) == 600 and max(slow) == 1100
 
 
-@pytest.mark.claim("all 20 runs without a warm-up sort too, half of them by step 75 instead of 100")
+@pytest.mark.claim("all 20 runs without one also learn to sort, half of them by step 75 instead of step 100")
 def test_the_sorter_needs_no_warmup(twenty):
     """The warm-up is removed from 20 runs: all of them still sort all 27 triples, half of them by step 75."""
     median = lambda steps: sorted(steps)[10]
@@ -336,7 +336,7 @@ def share_right(pairs):
 
 
 @pytest.mark.claim("76 to 84 % were sorted, so the model is more than a table")
-@pytest.mark.claim("the triples exchanged their answers, and only 10 to 14 % were right")
+@pytest.mark.claim("answers were exchanged between triples, and only 10 to 14 % were right")
 def test_the_sorter_sorts_triples_that_it_has_never_seen(held_out):
     """Seven triples are removed from the training: 76 to 84 % of them are sorted (five choices, 20 runs each). If the
     rule is removed as well, because the triples exchange their answers, 10 to 14 % are right (the control). The test
@@ -349,7 +349,7 @@ def test_the_sorter_sorts_triples_that_it_has_never_seen(held_out):
     assert share_right(held_out["random"]) > 0.6 and share_right(held_out["shuffled"]) < 0.3
 
 
-@pytest.mark.claim("if no order of an answer was in the training, fewer triples are sorted")
+@pytest.mark.claim("if training contained no order of an answer's letters, fewer triples are sorted")
 @pytest.mark.observed("Of the 395 wrong answers in the table, 377 are in alphabetical order")
 @pytest.mark.observed("44 of 60 answers (20 random starts) were abb")
 def test_the_sorter_often_fails_on_answers_that_it_has_never_seen(held_out):

@@ -517,7 +517,7 @@ def test_frequent_tokens_of_the_small_gpt2_have_no_longer_keys_than_others():
     )
 
 
-@pytest.mark.claim("the dot product stays 0.1, because the component along the query does not grow with the key")
+@pytest.mark.claim("the dot product stays at 0.1, because the component along the query does not grow with the key")
 def test_the_resilience_table_and_what_it_does_not_show():
     q, r, noise = torch.eye(4)[:3]
     match = (q + r) / 2**0.5
@@ -611,7 +611,7 @@ def test_without_the_far_distances_longer_texts_are_copied(trained):
             assert name == "triple" or right[0] < 0.8, right
 
 
-@pytest.mark.claim("So a distance of 34 looks similar to 15 for both pairs")
+@pytest.mark.claim("So, to both pairs, distances of 34 and 53 look similar to 15")
 def test_the_two_fastest_pairs_together_mark_the_distance_34(trained):
     """Without the second pair in the scores, the distances 22 and 28 (circles of 6.3) get about as much weight as 15;
     without the first pair, so do 17 and 36. With both pairs, these distances get little, and 34 gets much.
@@ -658,7 +658,7 @@ def fair():
     return copying.comparison()
 
 
-@pytest.mark.claim("The reference brings nothing here: *area* is as fast.")
+@pytest.mark.claim("The reference adds nothing here: *area* is as fast.")
 @pytest.mark.observed("With its own learning rate, the standard layer is faster, in steps and in seconds.")
 def test_with_tuned_rates_the_standard_layer_is_faster(fair):
     """Steps to 99 %, five seeds: standard 50 to 60, triple 80 to 100, without a reference (area) 80 to 100."""
@@ -692,7 +692,7 @@ def test_one_stored_run_is_the_same_when_it_is_trained_again(fair):
 
 
 @pytest.mark.claim(
-    "the triple product already gets most of these tokens wrong, because even the right key is not in the plane"
+    "the triple product gets most of these tokens wrong, because not even the correct key is in the plane"
 )
 def test_a_longer_key_loses_only_if_it_is_not_in_the_plane():
     """A key twice as long has four times the score; without its height, its score stays 0."""
@@ -776,7 +776,7 @@ def test_both_copy_and_are_equally_fast_within_the_spread(study):
     assert fast[0] <= slow[-1] and slow[0] <= fast[-1]
 
 
-@pytest.mark.observed("its weight decreases faster on both sides of the right position")
+@pytest.mark.observed("its weight decreases faster on both sides of the correct position")
 def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
     back = {name: rows.mean(0) for name, rows in study["back"].values.items()}
     assert all(int(row.argmax()) == 15 for row in back.values())
@@ -805,7 +805,7 @@ def test_another_distance_is_chance_and_longer_texts_are_not(study):
     ).all()
 
 
-@pytest.mark.observed("the height of the right key is about 70 per cent of its length")
+@pytest.mark.observed("the height of the correct key is about 70 per cent of its length")
 def test_the_right_key_is_nearer_to_the_plane_and_not_in_it(study):
     gate = {name: torch.tensor(seeds) for name, seeds in study["gate"].items()}
     assert ((gate["height of right"] - 0.7).abs() < 0.03).all()

@@ -198,7 +198,7 @@ def test_first_finding_one_number_on_the_diagonal_and_one_at_y(seed):
         assert not torch.allclose(other(filled, FRESH.z[:9]), run.model(filled, FRESH.z[:9]), atol=0.1)
 
 
-@pytest.mark.observed("Replacing 228 parameters with four numbers changes answers by only about one percent.")
+@pytest.mark.observed("Replacing 228 parameters with four numbers changes the answers by only about one percent.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_second_finding_the_layer_is_the_kernel_estimator(seed):
     """Tolerance: an entry r of OV's x block adds Σ r·x̄, of size r·√(5/40), and QK's other entries add a similar amount.

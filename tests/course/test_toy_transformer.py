@@ -764,7 +764,7 @@ def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
     assert abs(answer_without("the space")[0] - 0.12) < 0.03
 
 
-@pytest.mark.claim("The space is not the only mark: hiding the command next to it leaves 51 % right")
+@pytest.mark.claim("The space is not the only marker: hiding the command next to it leaves 51 % right")
 @pytest.mark.claim("If only the index of the space is increased by one, 86 % of the letters stay right")
 def test_the_space_is_not_the_only_mark(answer_without):
     """The command is hidden (51 % of the texts), or the command with both of its spaces (0 %). Another index of the

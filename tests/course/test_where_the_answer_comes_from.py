@@ -469,7 +469,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
 
 @pytest.mark.claim("So block 2 fetches the name")
 @pytest.mark.claim("It still leaves out the giver, but no longer fetches the other name")
-@pytest.mark.claim("The wrong name loses more than the right name, so the cells are blue")
+@pytest.mark.claim("The wrong name loses more than the correct name, so the cells are blue")
 @pytest.mark.parametrize("seed", range(2))
 def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed):
     """Remove all heads of one block. Without block 2, the difference grows from 9.8 to 11.4, the probability of the
@@ -509,7 +509,7 @@ def test_heads_of_block_0_carry_the_repeated_name(model, seed):
     assert falls[2].abs().max() < 0.5
 
 
-@pytest.mark.claim("something else, because a removed head is missing at all positions")
+@pytest.mark.claim("something different, because a removed head is missing at all positions")
 @pytest.mark.observed("The darkest cells of the second table are blue and are in block 2")
 @pytest.mark.observed("the difference grows, but in most sentences")
 def test_removing_single_heads_gives_another_table(model):
@@ -532,8 +532,8 @@ def test_removing_single_heads_gives_another_table(model):
 
 
 @pytest.mark.claim("the sentence about Mary and John loses 6.2 without head 0.8")
-@pytest.mark.claim("but only 0.4 if this head is removed only at the last")
-@pytest.mark.claim('It is needed at the first " to"')
+@pytest.mark.claim("but 0.4 if this head is removed only at the last")
+@pytest.mark.claim('The head is needed at the first " to"')
 def test_head_0_8_is_needed_at_another_place(model, texts):
     """Remove head 0.8 at one position: 7.1 are lost at the first " to", 0.4 at the last, at most 0.2 elsewhere."""
     whole = gap(model(texts[0]))
@@ -595,7 +595,7 @@ def test_keys_need_the_attention_of_earlier_blocks(model, seed):
 
 
 @pytest.mark.claim("These two heads matter most, but they do not do all the work")
-@pytest.mark.observed("In block 1, heads 1.3 and 1.7 give most weight to the previous token")
+@pytest.mark.observed("In block 1, heads 1.3 and 1.7 give the most weight to the previous token")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_previous_token_heads_the_induction_scores_fall(model, seed):
     """Remove pairs of heads of block 1: without 1.3 and 1.7, the score falls from 0.79 to 0.55-0.57; without other

@@ -530,7 +530,7 @@ def test_the_two_forms_of_gelu():
     assert round(lesson.gelu(torch.tensor(-4.0)).item(), 4) == -0.0001
 
 
-@pytest.mark.claim("its stream differs by about one part in 5,000 after each block, and its answers stay the same")
+@pytest.mark.claim("its stream differs by about one part in 5,000 after each block, but its answers stay the same")
 @torch.no_grad()
 def test_the_exact_gelu_does_not_change_the_answers(model, monkeypatch):
     """Replace the formula by the exact curve, for 40 sentences: the difference stays between 1.4e-4 and 2.1e-4 after
@@ -568,7 +568,7 @@ def _chances_with_mlp(model, block, change, tokens, right):
         hook.remove()
 
 
-@pytest.mark.claim("the small model still gives the right name if one MLP is removed, unless this is the first MLP")
+@pytest.mark.claim("the small model still gives the correct name if any one MLP except the first is removed")
 def test_only_the_first_mlp_is_necessary(model, prompt):
     """Remove each MLP in turn: on the prompt and on twenty sentences, the correct name keeps at least 0.6 (measured)
     without a later MLP, and at most 0.005 without the first."""
@@ -578,7 +578,7 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
         assert chances[0].max() < 0.05 and min(later.min() for later in chances[1:]) > 0.5
 
 
-@pytest.mark.claim("This MLP's output for each token *alone* is not enough: with it, the probability is 0.1%")
+@pytest.mark.claim("The first MLP's output for each token *alone* is not enough: with it, the probability is 0.1%")
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):
     """Give the later blocks the first MLP's output for a text of one token (at its place): the probability of the
