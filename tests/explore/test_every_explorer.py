@@ -214,7 +214,7 @@ def test_it_is_readable_in_both_themes_and_fits(show_widget, name):
     make, act = SEEN[name]
     page = show_widget(make())
     act(page)
-    for width, themes in ((800, ("light", "dark")), (360, ("dark", "light"))):
+    for width, themes in ((800, ("light", "dark")), (320, ("dark", "light"))):
         page.page.set_viewport_size({"width": width, "height": 1200})
         page.page.evaluate(_TWO_FRAMES)
         for theme in themes:
