@@ -779,7 +779,7 @@ def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
         assert both(scores.double()) == (1, 1)
 
 
-@pytest.mark.claim("Its largest number is 65504, so torch raises an error when it should write -1e9.")
+@pytest.mark.claim("Its largest number is 65504, so torch raises an error when told to write -1e9.")
 @pytest.mark.parametrize("seed", range(3))
 def test_float16_cannot_hold_minus_1e9(seed):
     """A smaller number, or a dtype with a larger range, removes the error."""
@@ -848,7 +848,7 @@ def rising(size):
     return torch.cat((numbers, torch.eye(6).expand(size, 6, 6)), dim=-1)
 
 
-@pytest.mark.claim("A model that can see the answer can learn to copy it, and need not learn the task.")
+@pytest.mark.claim("A model that can see the answer can learn to copy it instead of learning the task.")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_peeker_does_not_learn_a_task_that_a_masked_head_learns(seed):
     """The numbers are predictable. With the mask, the head learns to predict; without it, the head learns to copy."""
@@ -858,7 +858,7 @@ def test_a_peeker_does_not_learn_a_task_that_a_masked_head_learns(seed):
     assert written > 5 * honest and written > 0.005, (written, honest)  # measured: 0.017 to 0.042
 
 
-@pytest.mark.claim("a 1 that marks its position, so that the layer can distinguish neighbours")
+@pytest.mark.claim("six entries in which a 1 marks its position, so that the layer can distinguish neighbours")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_peeker_needs_the_marks_of_the_positions(seed):
     """Without the marks, the head that sees everything cannot find its neighbour, and reaches 0.8 of the guess."""

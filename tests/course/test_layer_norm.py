@@ -266,7 +266,7 @@ def test_scale_and_shift_leave_no_trace():
     assert (F.layer_norm(1000 * x, (16,), eps=1.0) - F.layer_norm(x, (16,), eps=1.0)).abs().max() > 0.1
 
 
-@pytest.mark.claim("it keeps differences as tiny as these, which are probably noise, from being enlarged to full size")
+@pytest.mark.claim("it stops differences as tiny as these, which are probably noise, from being enlarged to full size")
 def test_what_eps_does():
     """Without eps, equal numbers give nan and tiny differences grow to variance 1; with eps 1e-4 they reach 0.5."""
     tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)

@@ -687,7 +687,7 @@ def test_the_level_of_a_guess_among_the_other_letters():
     assert abs(sum(chances) / 5 - 0.24) < 1e-9
 
 
-@pytest.mark.claim("Each head writes only into its own columns, so neither head changes the result of the other head.")
+@pytest.mark.claim("Each head writes only into its own columns, so neither head changes the other head's result.")
 @pytest.mark.parametrize("seed", range(3))
 def test_heads_have_columns_of_their_own_until_out_proj_mixes_them(seed):
     """Head 0 becomes a hundred times as large: only its columns change. If the results are summed, all columns do."""

@@ -365,7 +365,7 @@ def test_the_explorer_starts_where_one_bar_has_nearly_all_the_weight():
 
 
 @pytest.mark.claim("If `d_in` and `d_out` differ, the wrong layout raises an error")
-@pytest.mark.claim("A square matrix fits both layouts, and the wrong layout gives wrong numbers without an error")
+@pytest.mark.claim("A square matrix fits both layouts, so the wrong layout gives wrong numbers without an error")
 @pytest.mark.parametrize("seed", range(3))
 def test_two_layouts_of_a_matrix(seed):
     """Leave out the transpose, for a square matrix and for another matrix."""
@@ -379,7 +379,7 @@ def test_two_layouts_of_a_matrix(seed):
     assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head]: columns of the matrix in the file
 
 
-@pytest.mark.claim("if both layers shared one memory, training one layer would change the other layer")
+@pytest.mark.claim("if both layers shared the same memory, training one layer would change the other layer")
 @pytest.mark.parametrize("seed", range(3))
 def test_only_a_shared_memory_is_trained_twice(seed):
     """Train the second layer after `copy_weights`, and after it got views of the first layer's weights."""
@@ -603,7 +603,7 @@ def train_heads(frozen, seeds):
 
 @pytest.mark.claim("Training made its queries and keys agree on the flag")
 @pytest.mark.claim("is trained, the flag still gets more than half of the weight")
-@pytest.mark.claim("If neither is trained, its weight stays near 0.2")
+@pytest.mark.claim("If neither is trained, the flag's weight stays near 0.2")
 def test_queries_and_keys_agree_on_the_flag():
     """Freeze the layers of queries, keys, or both, in the lesson's task with three seeds.
 

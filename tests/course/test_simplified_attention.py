@@ -214,7 +214,7 @@ def encode_lists(seed, factor):
 
 
 @pytest.mark.claim("Early words are lost first, because each step shrinks the state")
-@pytest.mark.claim("with a factor of 1.1 instead of 0.8, late words are lost first")
+@pytest.mark.claim("With a factor of 1.1 instead of 0.8, late words would be lost first")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_factor_decides_which_words_are_lost(seed):
     """With a factor of 1 instead of 0.8, early and late words are named equally often (0.27); with 1.1, late are lost.
@@ -443,7 +443,7 @@ def test_the_context_vectors_that_the_page_prints():
 
 
 @pytest.mark.observed("*cat* has its highest score with itself, and its second highest score, 0.41, with *dog*")
-@pytest.mark.claim("With length 1, each word gives itself about 0.2")
+@pytest.mark.claim("With length 1, each word gives itself a weight of about 0.2")
 def test_words_in_the_small_gpt_2s_vectors():
     """Test the default sentence, which is shown if the learner has not kept a sentence.
 

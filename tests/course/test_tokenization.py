@@ -757,7 +757,7 @@ def test_without_a_rule_for_ties_vocabularies_differ():
     assert train_with_rule([without_ties], 1) == train_with_rule([without_ties], 1, lambda pairs: pairs[-1])
 
 
-@pytest.mark.claim("pieces that training has merged become tokens, and the rest stays bytes")
+@pytest.mark.claim("pieces that training has merged become tokens, and the rest stays as bytes")
 def test_merges_of_another_text_do_not_help():
     """Encode words with the merges of this text, then with the merges of a text that does not contain the words."""
     of_text, of_other = lesson.train_bpe(TEXT, 5), lesson.train_bpe("minimum aluminium " * 3, 5)
@@ -766,7 +766,7 @@ def test_merges_of_another_text_do_not_help():
         assert lesson.encode(f"{word}hut", of_other)[1] == [*word, "h", "u", "t"]
 
 
-@pytest.mark.observed("Each merge makes the text shorter, but seldom saves more than the merge before")
+@pytest.mark.observed("Each merge makes the text shorter, but seldom saves more than the previous merge")
 def test_what_each_merge_saves():
     """Measured on four texts with 60 merges each: 0, 3, 7 and 4 merges save more than the merge before."""
     for text in (poem(), *PROSE.values()):
