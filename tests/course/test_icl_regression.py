@@ -591,7 +591,7 @@ def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
         assert with_it < 0.25 and without > 4
 
 
-@pytest.mark.claim("If its first layer may not change x, the error of this stack rises from 0.01 to 0.24.")
+@pytest.mark.claim("If its layers may not change x, the error of this stack rises from 0.01 to 0.24.")
 def test_the_second_stack_needs_the_change_of_x():
     """The first layer equalises the variances of x. If it may write only into y, the error rises from 0.01 to 0.24."""
     stack, few = stored(kind="two-layers").model, FRESH.__class__(*(t[:4000] for t in FRESH))

@@ -411,7 +411,7 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
 
 
 @pytest.mark.claim("The norm restores the size after each layer, so every layer gets its share of the gradient.")
-@pytest.mark.claim("**The sum** keeps tokens different.")
+@pytest.mark.claim("**The sum** keeps tokens different for longer.")
 @pytest.mark.claim("Each of the two lets gradients reach the first layer.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):

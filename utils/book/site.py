@@ -37,7 +37,19 @@ from utils.show.widget import read_script, read_shared
 
 OUT, WORK = ROOT / "build" / "book", ROOT / "build" / "book-work"
 LOOK = Path(__file__).parent / "look"
-_DOCS = ("bench", "checks", "claims", "data", "grading", "instructors", "mutants", "online", "papers", "sources")
+_DOCS = (
+    "accessibility",
+    "bench",
+    "checks",
+    "claims",
+    "data",
+    "grading",
+    "instructors",
+    "mutants",
+    "online",
+    "papers",
+    "sources",
+)
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
 LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and theme authors need these files
 READING = (

@@ -242,7 +242,7 @@ def _weights(scores, d_k, **steps):
 
 
 def _causal_steps(scores, d_k):
-    """Compute the milestones, but leave out the given scores and a mask after the softmax, which is wrong here."""
+    """Compute the milestones, except for the given scores and a mask after the softmax, which would be wrong here."""
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}
 
@@ -320,8 +320,8 @@ exercise(
         ),
         "not-hidden-enough": Wrong(
             lambda scores, d_k: F.softmax(mask_scores(scores, causal_mask(scores.shape[-1]), -10.0) / d_k**0.5, -1),
-            "You set hidden scores to -10, which is not low enough: the future keeps a small weight, and a large"
-            " weight if the visible scores are low too. Only -inf is below every score.",
+            "You set hidden scores to -10, which is not low enough: the future keeps some weight, especially"
+            " if the visible scores are low too. Only -inf is below every score.",
         ),
         "not-scaled": _wrong.not_scaled(
             "You did not divide the scores by the square root of d_k. The mask is right, but the weights are too sharp;"

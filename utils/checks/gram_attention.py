@@ -343,7 +343,7 @@ def _divided_by_lengths(q, k, r):
 @wrong_answer
 def _reference_not_orthogonalised(q, k, r):
     """You subtract the projections onto query and reference as if these two vectors were perpendicular, so their common
-    part is subtracted twice. First subtract the component along the query from the reference.
+    part is subtracted twice. First subtract from the reference its component along the query.
     """
     area = _dot(q, q) * _dot(r, r) - _dot(q, r) ** 2
     along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, r)]

@@ -190,7 +190,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# For these statistics, the consequences above occur only if they are near 0.
+# These statistics have the consequences listed above only if they are near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 

@@ -831,7 +831,7 @@ def _wrong_cells(probe, n):
 
 
 def _scores(probe, patterns):
-    """Return the answer's scores of several patterns; None if it does not return one score for each."""
+    """Return the answer's scores for several patterns; None if it does not return one score for each."""
     observation = probe.run(case(patterns))
     scores = observation.value
     usable = not observation.failure and isinstance(scores, Tensor) and scores.shape == patterns.shape[:1]

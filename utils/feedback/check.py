@@ -49,8 +49,8 @@ def check(*answers: Any, **values: Any) -> Report:
         if the exercise passed.
 
     Raises:
-        CheckFailed: the exercise did not pass, and COURSE_CHECKS is "strict". Without "strict", nothing that an answer
-            does makes `check` raise.
+        CheckFailed: the exercise did not pass, and COURSE_CHECKS is "strict". Without "strict", `check` does not raise,
+            whatever the answer does.
     """
     try:
         exercise, answer = _resolve_check_call(answers, values)
@@ -89,7 +89,7 @@ def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
     """Return the exercise and the answer that the arguments of `check` specify.
 
     Raises:
-        _BadCall: the call does not pass exactly one answer, or the answer has the wrong kind.
+        _BadCall: the call does not pass exactly one answer, or the answer is of the wrong kind.
     """
     if len(answers) + len(values) != 1:
         count = len(answers) + len(values)
@@ -206,8 +206,9 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
     """Return the exercise that a call of `hint` or `solution` names.
 
-    A value names its exercise if it is the content of one of the caller's variables. If several variables contain it,
-    for example because all of them are still `...`, the variable on the calling line counts.
+    If the caller passes a value, find the caller's variable that contains it: this variable has the name of the
+    exercise. If several variables contain the value, for example because all of them are still `...`, use the variable
+    on the calling line.
 
     Raises:
         _BadCall: the call does not name exactly one exercise.

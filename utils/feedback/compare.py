@@ -36,7 +36,7 @@ def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtype
 
 
 def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
-    """Tell whether a result equals the expected result `b`: their structures match, and their numbers within `atol`."""
+    """Tell whether a result equals the expected result `b`: same structure, and numbers that agree within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (
             a.shape != b.shape
@@ -77,7 +77,7 @@ def _changed_arguments(observation: Observation) -> set[str]:
 
 
 def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
-    """Return the parts of arguments that the answer changed, except in arguments that the oracle changes too."""
+    """Return the parts of the arguments that the answer changed. Leave out arguments that the oracle changes too."""
     allowed = _changed_arguments(expected)
     return [path for path in yours.changed if path.partition(".")[0] not in allowed]
 

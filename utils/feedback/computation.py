@@ -92,7 +92,7 @@ class Computation:
         }
 
     def _find_constants(self) -> set[int]:
-        """Return the calls that are no steps of the computation: their results depend only on constants or masks."""
+        """Return the calls that are not steps of the computation: their results depend only on constants or masks."""
         constants: set[int] = set()
         has_constant_steps = any(m.is_constant for m in self.milestones)
         for i, call in enumerate(self.calls):
@@ -105,7 +105,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls whose results lead to a later milestone. They are correct, whether or not they equal one."""
+        """Return the calls that lead to a later milestone. Their results are correct even if they are no milestones."""
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -150,7 +150,7 @@ class Computation:
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
     def _is_filled_later(self, i: int) -> bool:
-        """Tell whether a call writes into a tensor, and a later call writes into the same tensor."""
+        """Tell whether a call writes into a tensor that a later call writes into again."""
         is_write = [call.name == "setitem" for call in self.calls]
         return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
 
@@ -204,7 +204,7 @@ class Computation:
         return any(map(self.is_idle, self.inputs[i]))
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic that returns one of its inputs, or the same milestone as an input."""
+        """Tell whether a call is arithmetic that returns one of its inputs, or reaches the same milestone as one."""
         reached, value = self.reached[i], self.calls[i].value
         return self.calls[i].name in ARITHMETIC and any(
             (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)

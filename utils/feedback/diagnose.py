@@ -38,8 +38,8 @@ from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_after_stub
 
-# Reports for these properties name no wrong step. The first two concern initial parameters, and the last already names
-# the line that gives nan.
+# Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
+# names the line that gives nan.
 WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
@@ -52,7 +52,7 @@ TABLE_SIZE = 6  # for a misconception, show the largest failing case with at mos
 
 
 def diagnose(exercise: Exercise, answer: Any) -> Report:
-    """Check an answer in this process. Nothing that the answer does makes this function raise.
+    """Check an answer in this process. This function does not raise, whatever the answer does.
 
     An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
     report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the check.

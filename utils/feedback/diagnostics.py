@@ -39,7 +39,7 @@ from utils.feedback.torch_errors import explain_failure
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic, the reason that a report gives for it and, for a property, the property's name."""
+    """A diagnostic, its reason in the report and, for a property, the name of the property."""
 
     reason: str
     diagnose: Callable[[Probe, Trial], str | None]
@@ -53,7 +53,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
     """Check that the answer does not use a notebook variable where it should use an argument or its own parameter."""
     traits = probe.runner.inspect_code()
     for name, kind in traits.notebook_globals:
-        if not kind:  # reading another value, such as a table of settings, is wrong only if an argument is unused
+        if not kind:  # reading any other value, such as a table of settings, is wrong only if an argument is unused
             if traits.unused_arguments:
                 return (
                     f"Your code uses the notebook's variable `{name}`, but never its argument"
@@ -267,7 +267,7 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
         return None  # the result may depend on inputs without a gradient
     # For each input or parameter: a list with one bool for each case in which the expected result depends on it. The
-    # bool tells whether a gradient of the answer reaches it.
+    # bool tells whether the answer's gradient reaches the input or parameter.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

@@ -77,13 +77,13 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
 
 
 def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Tell whether one shape results from the other by splitting or merging neighbouring axes."""
+    """Tell whether splitting or merging neighbouring axes turns one shape into the other."""
     products = [set(itertools.accumulate(shape, lambda x, y: x * y)) for shape in (a, b)]
     return products[0] <= products[1] or products[1] <= products[0]
 
 
 def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequence[int]) -> bool:
-    """Tell whether axes that were merged keep the milestone's order, for example heads before the entries of a head."""
+    """Tell whether merged axes keep the milestone's order, for example heads before the entries of a head."""
     axes = iter(zip(ordered, order))
     for size in shape:
         product, last = 1, -1
@@ -145,7 +145,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     for label, value in values.items():
         origins = _origins(recorder, indices[label])
         is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier ones. Such a value takes many calls, and is no leaf.
+        # An oracle may compute a late value without the earlier ones. Such a value takes many calls and is not a leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
@@ -157,7 +157,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
         return None
     if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
         return None
-    # If an argument also contains these one or two numbers, they do not show that a line computed them.
+    # If an argument contains the same one or two numbers, they do not prove that a line computed them.
     arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None

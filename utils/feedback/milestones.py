@@ -1,9 +1,9 @@
 """Find the step at which a computation goes wrong: compare the results of an answer's lines with the oracle's values.
 
 The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
-The answer runs once more, and every torch call of its lines is recorded. A call reaches a milestone if its result has
-the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value: some
-correct answers skip it.
+The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
+has the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value:
+some correct answers skip it.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class _Explanation:
         return self._departure(sentence, wrong, following)
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
-        """Tell whether a call changes a milestone, but lacks other milestones that the following one is made of."""
+        """Tell whether a call changes a milestone, but does not use the others that the next one depends on."""
         received = self.computation.ancestors(wrong)
         origins = self._with_origins(received)
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
@@ -252,7 +252,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
 
     def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """Report a milestone that two lines compute, if another one is missing that depends only on the arguments."""
+        """Report that two lines compute the same milestone, if one that depends only on the arguments is missing."""
         leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
         missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
         k = self.reached[repeated[0]] if repeated else None

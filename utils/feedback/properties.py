@@ -94,8 +94,8 @@ def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None
 
 
 def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) -> str | None:
-    # An answer may apply softmax to all positions, then mask and normalise again. A row can then become 0, which is no
-    # leak, so rows with small numbers are ignored.
+    # An answer may apply softmax to all positions, then mask and normalise again. A row can then become 0, which is not
+    # a leak, so rows with small numbers are ignored.
     rows = [t.movedim(axis, -2).flatten(0, -2) for t in past]
     comparable = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
     leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
@@ -265,7 +265,7 @@ def refuses(init: tuple, shape: tuple, why: str) -> Property:
 def takes(init: tuple, shape: tuple, why: str) -> Property:
     """Check that a long but valid input is accepted.
 
-    This is a property and not a case, because a slow wrong answer could take seconds on a long input.
+    This is a property rather than a case, because a slow wrong answer could take seconds on a long input.
 
     Args:
         init: the constructor's arguments.

@@ -257,7 +257,7 @@ def _by_line(
     redo: Callable[[Tensor, Tensor], Tensor],
     words: str,
 ) -> str:
-    """Detect that each row (`axis` -1) or column (-2) is the expected one multiplied by, or plus, a single number.
+    """Detect that each row (`axis` -1) or column (-2) differs from the expected one by a single factor or offset.
 
     Args:
         pairs: the wrong results.

@@ -83,7 +83,7 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run three copies of a module: a deep copy, one that loads the state_dict, one that loads only parameters."""
+        """Run a deep copy of a module, a copy that loads the state_dict, and a copy that loads only parameters."""
         ...
 
     def trace(self, case: Case) -> list[TracedCall]:
@@ -295,7 +295,7 @@ def _todo_observation() -> Observation:
 
 
 def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
-    """Create a runner for an answer. It may have the form of a learner's answer, an oracle or a misconception."""
+    """Create a runner for an answer: a learner's answer, an oracle or a misconception."""
     return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
 
 

@@ -198,6 +198,7 @@ def constant_axis_hint(probe: Probe) -> str:
     if axis < 1 or not match:
         return ""
     return (
-        f" Your code is right for each tested `{first}` with {axis + 1} axes, and wrong for each with another number of"
-        f" axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only of a tensor with {axis + 1} axes."
+        f" Your code is right for each tested `{first}` with {axis + 1} axes, and wrong whenever `{first}` has a"
+        f" different number of axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only of a tensor with"
+        f" {axis + 1} axes."
     )

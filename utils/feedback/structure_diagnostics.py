@@ -119,7 +119,7 @@ _FULL_REDUCTION = re.compile(r"\.(sum|mean|max|min|prod|norm|var|std)\(\s*\)|tor
 
 
 def _fixed_shape_hint(probe: Probe, shape: Size) -> str:
-    """Return a sentence, with a leading space, on why the code always gives the same shape; "" if unknown."""
+    """Explain why the code always gives the same shape, in a sentence with a leading space; "" if unknown."""
     traits = probe.runner.inspect_code()
     if not shape and (match := _FULL_REDUCTION.search(traits.source)):
         return f" Without a `dim`, `{match[1] or match[2]}` reduces the whole tensor to a single number."

@@ -43,7 +43,7 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 
 @_cached
 def base_cases(exercise: Exercise) -> list[Case]:
-    """Return the first case of each kind. Cases are of one kind if they have the same arguments with as many axes.
+    """Return the first case of each kind. Cases of one kind pass the same arguments, with the same numbers of axes.
 
     Cases in training mode, with unfilled parameters, or on which the oracle raises an exception are left out.
     """
@@ -155,7 +155,7 @@ def _works(exercise: Exercise, case: Case) -> bool:
 
 
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose: those that the oracle also accepts plus 1."""
+    """Return the sizes that the caller may choose: those for which the oracle also accepts the size plus 1."""
     if "sizes" in exercise.unswept:
         return []
     roomy = _with_capacity(exercise, case, max([0, *_axis_sizes(case)]) + 1)

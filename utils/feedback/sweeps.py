@@ -230,7 +230,7 @@ def _detaching_hint(runner: Runner) -> str:
 
 
 def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Compare the initial parameters of two objects that torch samples with different seeds."""
+    """Compare the initial parameters of two objects, which torch samples with different seeds."""
     bases = base_cases(exercise)[:1]
     cases = [replace(case, fill=False, seed=case.seed + step) for case in bases for step in (100, 200)]
     oracle = make_runner(exercise, exercise.oracle)

@@ -186,9 +186,7 @@ ERROR_EXPLANATIONS = (
         r"zero-dimensional tensor .* cannot be concatenated",
         "torch.cat joins tensors along an axis, but a single number has no axis. torch.stack adds one.",
     ),
-    ErrorExplanation(
-        r"1D tensors expected", "torch.dot needs two vectors, but got a tensor with another number of axes."
-    ),
+    ErrorExplanation(r"1D tensors expected", "torch.dot needs two vectors, but got a tensor that is not a vector."),
     ErrorExplanation(r"inconsistent tensor size", "torch.dot needs two vectors of the same length."),
     ErrorExplanation(
         r"linalg.cross: inputs dimension -?\d+ must have length 3. Got (\d+)",

@@ -32,7 +32,7 @@ class ResultPair:
         return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
     def named_sizes(self) -> dict[str, int]:
-        """Return every size above 1 that has a name: axes of the result and of the inputs, and integer inputs."""
+        """Return the named sizes above 1: those of the axes of the result and the inputs, and the integer inputs."""
         sizes = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
         sizes |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
         for name, value in self.inputs.items():
@@ -45,7 +45,7 @@ Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """Name the first mostly wrong region that contains all wrong numbers of every result; "" if there is none."""
+    """Name the first mostly wrong region that contains all wrong numbers in every result; "" if there is none."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]

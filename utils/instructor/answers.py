@@ -108,7 +108,7 @@ class Answer:
 
     Attributes:
         kind: "right" or "wrong", as the author of the answer marked it.
-        verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer was not judged yet.
+        verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer has not been judged yet.
         description: what is wrong with the answer, or how it is written.
     """
 

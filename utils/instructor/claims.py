@@ -1,4 +1,4 @@
-"""List the claims of the lessons with the tests that support them, and find new sentences that claim something.
+"""List the claims in the lessons with the tests that support them, and find new sentences that make a claim.
 
 A test in `tests/course/` is marked with the words of the lesson that it supports: `@pytest.mark.claim("…")` if it
 removes the cause that the lesson names, `@pytest.mark.observed("…")` if it measures what the lesson reports.
@@ -98,7 +98,7 @@ def write_page(root: Path = ROOT) -> None:
 
 
 def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
-    """Return the causal sentences of a lesson that the last commit does not contain and no test quotes.
+    """Return the causal sentences in a lesson that the last commit does not contain and no test quotes.
 
     Outside a git repository, there is no last commit, and the result is empty.
     """
@@ -134,7 +134,7 @@ def _one_line(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a text without emphasis and line breaks, for comparing quotations."""
+    """Remove emphasis and line breaks from a text, so that quotations can be compared with it."""
     return _one_line(re.sub(r"[*_]", "", text))
 
 

@@ -1,7 +1,7 @@
-"""Create a new lesson that passes all tests: its page, its checks and its test. Or add an exercise to a lesson.
+"""Create the page, the checks and the test of a new lesson, or add an exercise to a lesson.
 
-The templates are in `templates/lesson/`. They contain the exercise from CONTRIBUTING.md. Every sentence on the page is
-an instruction to replace it, and passes `tests/course/test_voice.py`.
+The templates are in `templates/lesson/`. They contain the exercise from CONTRIBUTING.md. A new lesson passes all tests.
+Every sentence on its page tells the author to replace it, and passes `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 
 
 def _extend_import(text: str, module: str, template: str) -> str:
-    """Return the text with an extended import: it also imports the names that the template imports from `module`."""
+    """Add the names that the template imports from `module` to the text's own import, and return the text."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
     names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):

@@ -353,7 +353,7 @@ def held_out_study() -> dict[str, dict[str, float]]:
         "random": for each of five random splits, the share of seven held-out triples. "shuffled": the same if each
         triple has the answer of another triple. "one order" and "no order": for each answer, the share of its held-out
         orders if the training contained one of its orders, or none. "written for aab": how often each answer was
-        written to the orders of aab if the training contained none. "wrong": how many of the wrong answers to these
+        written for the orders of aab if the training contained none. "wrong": how many of the wrong answers to these
         triples were in alphabetical order, and how many there were.
     """
     return json.loads(HELD_OUT.read_text(encoding="utf-8"))

@@ -35,7 +35,7 @@ class Pairs:
 
     Attributes:
         clean, corrupted: the tokens of the sentences and of their twins.
-        right, wrong: the receivers in `clean` and in `corrupted`, as tokens: the correct answers for each.
+        right, wrong: the tokens of the receivers in `clean` and in `corrupted`, which are the correct answers.
     """
 
     clean: Int[Tensor, "n seq"]

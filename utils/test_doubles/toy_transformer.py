@@ -34,7 +34,7 @@ class LetterTokenizer:
 
 
 class FakeTextModel(nn.Module):
-    """A model that predicts a letter from the whole text, or STOP at a given length of the text.
+    """A model that predicts the next letter from the whole text, and STOP when the text has a given length.
 
     Args:
         table: a tensor [9, 9] that maps the tokens so far to the next letter.

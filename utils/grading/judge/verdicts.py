@@ -180,7 +180,7 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
-        """Map each exercise that a page requests with `yours`, directly or indirectly, to the page that `yours` loads.
+        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the page with its answer.
 
         Exercises are left out if the student's answer does not pass and the reference answer may not be used.
         """

@@ -185,7 +185,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, or that the page's functions read when the answer uses them."""
+    """Return the global names that an answer reads, directly or through functions of the page that it uses."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
