@@ -1116,7 +1116,7 @@ def test_spelling(tokenizer):
 
 def test_the_lessons_that_use_the_sentence():
     text = lessons.find_lesson("01").read_text(encoding="utf-8")
-    assert f"of {FEWEST} to {MOST} tokens: lessons 02 to 05 use it too" in text
+    assert f"with {FEWEST} to {MOST} tokens; lessons 02 to 05 use this sentence too" in text
     users = [p.stem[:2] for p in lessons.all_lessons() if "explore.my_sentence(" in p.read_text(encoding="utf-8")]
     assert users == ["02", "03", "04", "05"]
 

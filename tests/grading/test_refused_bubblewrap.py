@@ -23,11 +23,11 @@ def test_the_setting_that_refuses_bubblewrap_is_named_with_its_cure(monkeypatch,
     settings, cure = SETTINGS[name]
     refused = subprocess.CompletedProcess([], 1, "", ERROR)
     monkeypatch.setattr(bubblewrap.subprocess, "run", lambda *_, **__: refused)
-    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: "/opt/bwrap")
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: "tools/bwrap")
     monkeypatch.setattr(bubblewrap, "_read_setting", lambda name: settings.get(name, ""))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     why = bubblewrap.isolation_problem()
-    assert why and ERROR in why and cure in why and ("/opt/bwrap" in why) == (name == "AppArmor")
+    assert why and ERROR in why and cure in why and ("tools/bwrap" in why) == (name == "AppArmor")
     (finding,) = [finding for finding in collect_findings() if finding.subject == "sandbox"]
     assert finding.remedy == why
 

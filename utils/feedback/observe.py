@@ -43,8 +43,7 @@ class RunOptions:
         attributes: record a module's attributes with these names.
         count: count torch's operations, and record the size of the largest tensor that an operation returned.
         parts: record the input and the output of the submodules with these names.
-        prepare: a function of `utils.test_doubles` that changes the module before the call, as a later cell of the
-            lesson does.
+        prepare: a function of `utils.test_doubles` that changes the module before the call, like a later cell.
     """
 
     gradients: bool = False
@@ -142,10 +141,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's generators.
-
-    CUDA's generators are seeded only if CUDA is in use; otherwise, manual_seed would queue work for CUDA.
-    """
+    """Seed torch's generators; if CUDA is not in use, only the generator of the CPU, to start no work on CUDA."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
