@@ -239,10 +239,14 @@ class Lab:
 
     def replace_notebooks(self, notebooks: Iterable[Path], trusted: bool = False) -> None:
         """Replace the contents of its folder with copies of these files; scripts run only in trusted outputs."""
+        notebooks = [*notebooks]
+        # JupyterLab lists the folder all the time, and shows a dialog if a file disappears meanwhile.
         for old in self.folder.iterdir():
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
+            if old.name not in {path.name for path in notebooks}:
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
         for path in notebooks:
-            shutil.copy(path, self.folder)
+            partial = shutil.copy(path, self.folder.with_name(f"{path.name}.new"))
+            os.replace(partial, self.folder / path.name)
             if trusted:
                 NotebookNotary(data_dir=str(self.data)).sign(nbformat.read(path, as_version=4))
         self.page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:refresh')")
@@ -256,8 +260,9 @@ class Lab:
         return self._url.replace(urlsplit(self._url).path, f"/lab/tree/{name}")
 
     def is_clean(self) -> bool:
-        """Tell whether no notebook is open and the window has its original size."""
-        return self.page.viewport_size == WINDOW and not self.page.locator(".jp-NotebookPanel").count()
+        """Tell whether no notebook or dialog is open and the window has its original size."""
+        is_open = self.page.locator(".jp-NotebookPanel, .jp-Dialog").count()
+        return self.page.viewport_size == WINDOW and not is_open
 
 
 def open_from_file_list(page: Page, name: str) -> Notebook:
