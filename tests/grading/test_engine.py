@@ -20,7 +20,7 @@ import utils
 from tests.grading.student_notebooks import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
 from utils.cli.commands import app
 from utils.grading import engine
-from utils.grading.judge import bubblewrap
+from utils.grading.judge import bubblewrap, shared_folder
 from utils.grading.judge.results import LessonResult, read_result, read_results, result_path
 from utils.grading.judge.verdicts import Judge, Submission, absent_result
 from utils.grading.runner import answer_extraction
@@ -212,9 +212,39 @@ print(engine.grade(Path(sys.argv[1]), Path(sys.argv[2]), executor=Slow()).graded
 """
 
 
+def test_two_processes_that_start_together_keep_one_seed(tmp_path, monkeypatch):
+    """The other process keeps its seed while this process samples one."""
+    sample, others = shared_folder.secrets.randbelow, []
+
+    def interrupted(limit):
+        monkeypatch.setattr(shared_folder.secrets, "randbelow", sample)
+        others.append(shared_folder.keep_seed(tmp_path, None))
+        return 5
+
+    monkeypatch.setattr(shared_folder.secrets, "randbelow", interrupted)
+    assert [shared_folder.keep_seed(tmp_path, None)] == others
+    assert [path.name for path in tmp_path.iterdir()] == [shared_folder.SEED_FILE]
+
+
+def test_a_seed_is_kept_on_a_disk_without_links(tmp_path, monkeypatch):
+    def refuse(*paths):
+        raise PermissionError("no links")
+
+    monkeypatch.setattr(shared_folder.os, "link", refuse)
+    assert shared_folder.keep_seed(tmp_path, None) == shared_folder.keep_seed(tmp_path, None)
+    assert [path.name for path in tmp_path.iterdir()] == [shared_folder.SEED_FILE]
+
+
+def test_without_file_locks_every_process_grades(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
+    with shared_folder.SubmissionLocks(tmp_path) as mine, shared_folder.SubmissionLocks(tmp_path) as other:
+        assert mine.take("ben", "00_start_here") and other.take("ben", "00_start_here")
+        mine.release("ben", "00_start_here")
+
+
 @pytest.mark.parametrize("dies", [False, True])
-def test_two_processes_share_the_work_and_a_claim_ends_with_its_process(tmp_path, dies):
-    """The other process holds the claim on ben while this process grades the rest."""
+def test_two_processes_share_the_work_and_a_lock_ends_with_its_process(tmp_path, dies):
+    """The other process holds the lock on ben while this process grades the rest."""
     folder = hand_in(tmp_path / "in", {f"{name}/{PAGE}": RIGHT for name in ("anna", "ben", "cleo")})
     command = [sys.executable, "-c", OTHER, folder, tmp_path / "out"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -313,11 +343,11 @@ def test_the_command_grades(sandbox, tmp_path):
 def test_the_seed_is_random_kept_and_can_be_chosen(sandbox, tmp_path):
     folder = hand_in(tmp_path / "in", {f"anna/{PAGE}": RIGHT})
     grade = lambda out, *more: call(folder, "--out", tmp_path / out, "--quiet", *more)[1]
-    kept = lambda out: int((tmp_path / out / engine.SEED_FILE).read_text(encoding="ascii"))
+    kept = lambda out: int((tmp_path / out / shared_folder.SEED_FILE).read_text(encoding="ascii"))
     assert "1 new" in grade("one") and "1 new" in grade("two") and kept("one") != kept("two")
     assert "0 new" in grade("one") and "0 new" in grade("one", "--seed", kept("one"))
     assert "1 new" in grade("one", "--seed", "7") and kept("one") == 7 and "0 new" in grade("one")
-    (tmp_path / "one" / engine.SEED_FILE).write_text("lost", encoding="ascii")
+    (tmp_path / "one" / shared_folder.SEED_FILE).write_text("lost", encoding="ascii")
     assert call(folder, "--out", tmp_path / "one")[0] == 2
 
 

@@ -5,22 +5,19 @@ import subprocess
 
 import pytest
 
+from tests.lesson_files import HEADER
 from utils import lessons
 from utils.instructor import claims
 from utils.lessons import ROOT
 
-LESSON = """---
-jupyter:
-  kernelspec:
-    display_name: Python 3
-    language: python
-    name: python3
----
-
+LESSON = (
+    HEADER
+    + """\
 # One lesson
 
 The scores grow because the keys are long. A mask *never* hides the diagonal.
 """
+)
 TESTS = '''
 import pytest
 

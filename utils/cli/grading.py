@@ -109,6 +109,7 @@ def grade(
     """Grade the submissions of a class: one result for each student and lesson. Existing results are kept."""
     from utils.grading import engine
     from utils.grading.judge.bubblewrap import UNPROTECTED
+    from utils.grading.judge.shared_folder import keep_seed
     from utils.grading.reports import nbgrader_gradebook
     from utils.grading.reports.html_parts import format_count
 
@@ -119,7 +120,7 @@ def grade(
             nbgrader_gradebook.check_gradebook(nbgrader, stems)
         handed_out = tuple(sorted(engine.resolve_stems(with_answers or [])))
         limits = engine.parse_limits(limit)
-        settings = engine.Settings(limits, isolation, handed_out, engine.keep_seed(out, seed))
+        settings = engine.Settings(limits, isolation, handed_out, keep_seed(out, seed))
         if isolation == "none":
             print_warning(UNPROTECTED)
         with (

@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import socket
 import threading
 import time
@@ -45,6 +44,7 @@ from utils.grading.judge.results import (
     write_result,
 )
 from utils.grading.judge.sandbox import Sandbox
+from utils.grading.judge.shared_folder import SubmissionLocks
 from utils.grading.judge.submissions import (
     GradingError,
     Submission,
@@ -58,13 +58,11 @@ from utils.grading.judge.submissions import (
 )
 from utils.grading.judge.verdicts import Judge, absent_result, solution_notebook
 from utils.grading.runner.isolation import ResourceLimits
-from utils.lessons.files import write_atomically
 
 # the folders of `utils` whose code can affect a verdict
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
-SEED_FILE, CLAIMS_FILE = "seed.txt", ".claims"  # in the folder of the results
 POLL_INTERVAL = 0.5  # seconds between two looks at the results of other processes
 END: Any = object()
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
@@ -304,11 +302,11 @@ def grade(
     total = len(pending)
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="page", disable=not progress) as bar, Claims(out) as claims:
-        todo = _claim_submissions(folder, out, pending, settings, claims, summary)
+    with tqdm(total=total, unit="page", disable=not progress) as bar, SubmissionLocks(out) as locks:
+        todo = _lock_submissions(folder, out, pending, settings, locks, summary)
         for result in _grade_all(todo, settings, executor, jobs):
             is_graded = _write(out, result, summary)
-            claims.release(result.student, result.lesson)
+            locks.release(result.student, result.lesson)
             if not is_graded:
                 continue
             summary.graded_count += 1
@@ -338,47 +336,17 @@ def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
     return not why
 
 
-class Claims(contextlib.AbstractContextManager):
-    """Locks on the submissions that this process grades, so that several processes can share the work.
-
-    Each submission is one byte of a file in the folder of the results. The system releases the locks of a process that
-    dies. On a disk without locks, every process grades all submissions.
-    """
-
-    def __init__(self, out: Path) -> None:
-        out.mkdir(parents=True, exist_ok=True)
-        self.file = (out / CLAIMS_FILE).open("ab")
-
-    def __exit__(self, *error: object) -> None:
-        self.file.close()
-
-    def take(self, student: str, lesson: str) -> bool:
-        """Claim a submission, and return whether no other process has claimed it."""
-        try:
-            self._lock(student, lesson)
-        except OSError as error:
-            return error.errno not in (errno.EACCES, errno.EAGAIN)
-        return True
-
-    def release(self, student: str, lesson: str) -> None:
-        """Give up a claim."""
-        with contextlib.suppress(OSError):
-            self._lock(student, lesson, release=True)
-
-    def _lock(self, student: str, lesson: str, release: bool = False) -> None:
-        import fcntl  # Windows has no such module.
-
-        operation = fcntl.LOCK_UN if release else fcntl.LOCK_EX | fcntl.LOCK_NB
-        digest = hashlib.sha256(f"{student}/{lesson}".encode("utf-8", "surrogateescape")).digest()
-        fcntl.lockf(self.file, operation, 1, int.from_bytes(digest[:7], "big"))
-
-
-def _claim_submissions(
-    folder: Path, out: Path, pending: deque[tuple[str, str]], settings: Settings, claims: Claims, done: GradingSummary
+def _lock_submissions(
+    folder: Path,
+    out: Path,
+    pending: deque[tuple[str, str]],
+    settings: Settings,
+    locks: SubmissionLocks,
+    done: GradingSummary,
 ) -> Iterator[Submission | None]:
-    """Yield the submissions that have no valid result, each after it was claimed.
+    """Yield the submissions that have no valid result, after locking each of them.
 
-    If other processes have claimed all pending submissions, yield None; their results may come, or their claims end.
+    If other processes have locked all pending submissions, yield None: their results may arrive, or they may die.
     """
     refused = 0
     while pending:
@@ -386,14 +354,14 @@ def _claim_submissions(
         task = read_submission(folder, student, stem, settings)
         if _has_result(out, task, done):
             refused = 0
-        elif not claims.take(student, stem):
+        elif not locks.take(student, stem):
             pending.append((student, stem))
             refused += 1
             if refused >= len(pending):
                 refused = 0
                 yield None
-        elif _has_result(out, task, done):  # Another process wrote the result before it gave up its claim.
-            claims.release(student, stem)
+        elif _has_result(out, task, done):  # Another process wrote the result before it released its lock.
+            locks.release(student, stem)
         else:
             refused = 0
             yield task
@@ -466,28 +434,6 @@ def _grade_all(
     finally:
         if executor is None:
             pool.shutdown(cancel_futures=True)
-
-
-def keep_seed(out: Path, seed: int | None) -> int:
-    """Return the seed of the results in `out`, and keep it there, so that the next run agrees with these results.
-
-    Args:
-        seed: a new seed; None for the seed that was kept, or a random seed if there is none.
-
-    Raises:
-        GradingError: the kept seed cannot be read.
-    """
-    path = out / SEED_FILE
-    out.mkdir(parents=True, exist_ok=True)
-    if seed is None:
-        with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as file:
-            file.write(f"{secrets.randbelow(2**63)}\n")
-    else:
-        write_atomically(path, f"{seed}\n")
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except ValueError:
-        raise GradingError(f"{path} contains no seed. Pass the seed of these results with --seed.") from None
 
 
 def parse_limits(text: str) -> ResourceLimits:
