@@ -1,4 +1,4 @@
-"""What several processes share if they grade into one folder: the seed of the cases, and locks on submissions."""
+"""The seed and the locks of a folder into which several processes grade."""
 
 from __future__ import annotations
 
