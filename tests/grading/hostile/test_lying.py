@@ -12,7 +12,6 @@ import pickle
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -427,8 +426,6 @@ def test_without_a_bound_a_huge_result_is_made_and_taken() -> None:
 
 @pytest.mark.parametrize("source", HUGE.values(), ids=list(HUGE))
 def test_a_huge_result_is_not_taken(sandbox, source: str) -> None:
-    began = time.process_time()
     result = graded(sandbox, source)
     assert result.exercises[0].state == "stopped"
-    assert time.process_time() - began < 5  # The judge created nothing of that size.
     assert untouched(sandbox)
