@@ -1,5 +1,5 @@
-"""Move one control in each explorer 200 times. The result is the time that the page needs for one move. For comparison,
-the kernel draws the same picture.
+"""Move one control in each explorer 200 times, and choose a head of `show.attention` 200 times. The result is the time
+that the page needs for one move. For comparison, the kernel draws the same picture.
 
 The time is that of the page's main thread.
 
@@ -17,13 +17,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from playwright.sync_api import Page
 
 from bench.measurement import Row
 from solutions import abc_sorter, toy_transformer
 from solutions.tokenization import to_str_tokens
 from solutions.where_the_answer_comes_from import patch_stream
 from solutions.your_own_gpt2 import GPT, gpt2_state
-from tests.explore.widget_page import WidgetPage, open_chromium_window
+from tests.explore.widget_page import WidgetPage, open_chromium_window, open_tab
 from utils import explore, show
 from utils.explore.query_path import EXAMPLE
 from utils.gpt2 import load_gpt2, load_tokenizer
@@ -56,6 +57,16 @@ _READY = """([selector, values]) => {
         if (n % 15 === 0) lines.push([n, ' MINECRAFT.']);
         move(n);
         for (const part of document.querySelectorAll('.coginst, .coginst svg')) part.getBoundingClientRect();
+        await new Promise(requestAnimationFrame);
+    };
+}"""
+
+_HEADS_READY = """() => {
+    const heads = [...document.querySelectorAll('[role=radio]')];
+    const right = new KeyboardEvent('keydown', {key: 'ArrowRight'});
+    window.moved = async n => {
+        heads[n % heads.length].dispatchEvent(right);
+        document.body.getBoundingClientRect();
         await new Promise(requestAnimationFrame);
     };
 }"""
@@ -184,13 +195,31 @@ def time_redraws(window: Any, kind: ExplorerCase) -> list[float]:
     """Return the milliseconds of each move."""
     shown = WidgetPage(window, kind.make())
     shown.page.evaluate(_READY, [kind.control, kind.texts])
-    session = shown.page.context.new_cdp_session(shown.page)
+    times = time_moves(shown.page)
+    shown.close()
+    return times
+
+
+def time_heads(window: Any) -> list[float]:
+    """Return the milliseconds of each choice among twelve heads over fourteen tokens."""
+    patterns = torch.randn(12, 14, 14, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    page = open_tab(window)
+    page.set_content(show.attention([f"t{n}" for n in range(14)], patterns)._repr_mimebundle_()["text/html"])
+    page.wait_for_selector("[role=radio]")
+    page.evaluate(_HEADS_READY)
+    times = time_moves(page)
+    page.close()
+    return times
+
+
+def time_moves(page: Page) -> list[float]:
+    """Return the milliseconds of each call of the page's function `moved`."""
+    session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     ends = [page_thread_seconds(session)]
     for n in range(MOVES):
-        shown.page.evaluate("n => window.moved(n)", n + 1)
+        page.evaluate("n => window.moved(n)", n + 1)
         ends.append(page_thread_seconds(session))
-    shown.close()
     return [1000 * (after - before) for before, after in itertools.pairwise(ends)]
 
 
@@ -204,6 +233,7 @@ def rows() -> list[Row]:
     chosen = explorer_cases()
     with open_chromium_window() as window:
         moves = {name: quantiles(time_redraws(window, kind)) for name, kind in chosen.items()}
+        heads = quantiles(time_heads(window))
     median, high = ({name: pair[part] for name, pair in moves.items()} for part in (0, 1))
     old = {name: time_static_figure(kind.draw_static) for name, kind in chosen.items() if kind.draw_static}
     drawn = [median[name] for name in old]
@@ -215,4 +245,5 @@ def rows() -> list[Row]:
     return [
         worst,
         Row("redraw of an explorer, median", drawn, "ms", beside, list(old.values()), list(old)),
+        Row("a head chosen in `show.attention`, 95th percentile", [heads[1]], "ms", bar="16 ms"),
     ]

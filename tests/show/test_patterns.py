@@ -162,7 +162,11 @@ def test_nothing_asks_the_network():
     assert len(compressed_library()) < 600_000
 
 
-BUNDLE = " ".join(WORDS) + 'return e>=0?r(t).mix(r("white"),Math.min(Math.max(1-e/i,0),1)):0'
+BUNDLE = (
+    " ".join(WORDS)
+    + 'return e>=0?r(t).mix(r("white"),Math.min(Math.max(1-e/i,0),1)):0'
+    + "a.default.createElement(b,{attention:c,tokens:d,showAxisLabels:!1,"
+)
 
 
 def test_circuitsvis_says_queries_and_keys():
@@ -171,7 +175,7 @@ def test_circuitsvis_says_queries_and_keys():
         assert len(re.findall(r"\(courseShade\(\w/\w\)\)", library)) == 1
 
 
-@pytest.mark.parametrize("missing", [*WORDS, "mix(", ""])
+@pytest.mark.parametrize("missing", [*WORDS, "mix(", "showAxisLabels:!1", ""])
 def test_another_version_of_circuitsvis_shows_the_picture_and_says_why(monkeypatch, tmp_path, missing):
     bundle = tmp_path / "dist" / "cdn" / "iife.js"
     bundle.parent.mkdir(parents=True)
@@ -228,6 +232,25 @@ def test_heads_are_chosen_by_keyboard_and_have_names_that_can_be_read(live):
     written, behind = live.evaluate(f"[{badge}.color, {badge}.backgroundColor]")
     assert behind == "rgba(0, 0, 0, 0)" and written == live.evaluate("getComputedStyle(document.body).color")
     assert not live.locator("[role=radio]").nth(3).is_visible(), "with a single head, there is no choice"
+
+
+def test_only_the_large_table_is_drawn_again_when_a_head_is_chosen(live):
+    large = live.locator("[data-place]").first.locator("canvas").last
+    live.mouse.move(0, 0)
+    live.evaluate("""() => {
+        const clear = CanvasRenderingContext2D.prototype.clearRect;
+        window.drawn = new Set();
+        CanvasRenderingContext2D.prototype.clearRect = function (...area) {
+            window.drawn.add(this.canvas);
+            return clear.call(this, ...area);
+        };
+    }""")
+    before = large.evaluate("canvas => canvas.toDataURL()")
+    live.locator("[role=radio][aria-checked=true]").first.press("ArrowRight")
+    changed = "([canvas, before]) => canvas.toDataURL() !== before"
+    live.wait_for_function(changed, arg=[large.element_handle(), before])
+    drawn = live.evaluate("() => [...document.querySelectorAll('[data-place] canvas')].map(one => drawn.has(one))")
+    assert drawn == [False, False, False, True, False, False]
 
 
 def test_a_live_table_has_the_picture_s_colours(live):

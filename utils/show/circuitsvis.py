@@ -40,7 +40,12 @@ WORDS = {
 # circuitsvis mixes a colour with white. The course uses the same colour scale for all weights.
 MIXED = re.compile(r'return (\w)>=0\?(\w+)\(\w\)\.mix\(\2\("white"\),Math\.min\(Math\.max\(1-\1/(\w),0\),1\)\):')
 OURS = r"return \1>=0?\2(courseShade(\1/\3)):"
-_HELPERS = """var courseInk = context => getComputedStyle(context.chart.canvas).color;
+# When a head is chosen, circuitsvis draws the small tables of all heads again. With React's memo, it draws only the
+# large table, because the arguments of the small tables have not changed.
+SMALL_TABLE = re.compile(r"(\w+\.default)\.createElement\((\w+),(?=\{attention:\w+,tokens:\w+,showAxisLabels:!1,)")
+DRAWN_ONCE = r"\1.createElement(courseMemo(\1,\2),"
+_HELPERS = """var courseMemo = (react, table) => (table.memo ||= react.memo(table));
+var courseInk = context => getComputedStyle(context.chart.canvas).color;
 var courseToken = function (value) { return this.getLabelForValue(value).replace(/ \\(\\d+\\)$/, ""); };
 var courseShades = "SHADES";
 var courseShade = share => "#" + courseShades.substr(6 * Math.round(255 * Math.min(Math.max(share, 0), 1)), 6);
@@ -188,7 +193,7 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """Return circuitsvis's browser library with the course's words and colours, gzipped and base64-encoded.
+    """Return circuitsvis's browser library with the course's words, colours and memo, gzipped and base64-encoded.
 
     Return None if circuitsvis is not installed, or if its library lacks the code that the course replaces.
     """
@@ -199,14 +204,17 @@ def compressed_library() -> str | None:
 
 
 def adapt_library(text: str) -> str | None:
-    """Replace circuitsvis's words and colours with the course's. Return None if one of them is not in the library."""
+    """Replace the parts of circuitsvis that the course changes. Return None if the library lacks one of them."""
     text = text.split("//# sourceMappingURL=")[0]  # the page must not request the source map
     for theirs, ours in WORDS.items():
         if theirs not in text:
             return None
         text = text.replace(theirs, ours)
-    text, n_scales = MIXED.subn(OURS, text)
-    return _HELPERS.replace("SHADES", _shades()) + text if n_scales == 1 else None
+    for pattern, ours in ((MIXED, OURS), (SMALL_TABLE, DRAWN_ONCE)):
+        text, n_found = pattern.subn(ours, text)
+        if n_found != 1:
+            return None
+    return _HELPERS.replace("SHADES", _shades()) + text
 
 
 @functools.cache
