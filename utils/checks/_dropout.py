@@ -178,7 +178,7 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 
 
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
-    """Infer the shape of the random mask. An axis has size 1 if all its entries agree, and chance cannot explain it."""
+    """Infer the shape of the random mask. An axis has size 1 if its entries agree too often for chance."""
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]

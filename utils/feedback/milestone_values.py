@@ -157,7 +157,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
         return None
     if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
         return None
-    # If an argument contains the same one or two numbers, they do not prove that a line computed them.
+    # One or two numbers that also occur in an argument do not prove that a line computed them.
     arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None

@@ -333,7 +333,7 @@ def _module_contents(module: nn.Module) -> dict[str, Any]:
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of the variables outside a function that it can change from call to call, if they hold plain data.
+    """Return copies of the global and closure variables that a function can change, if they hold plain data.
 
     These are the notebook's variables, the variables of an enclosing function and the defaults of arguments.
     """

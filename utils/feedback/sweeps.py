@@ -122,7 +122,7 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
-    """Pair two observations, and replace the numbers that are not compared by 0.
+    """Pair two observations, and set the numbers that are not compared to 0.
 
     A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
     answer's number is not finite or its row is all 0: large numbers can overflow or underflow.

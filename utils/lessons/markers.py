@@ -60,7 +60,7 @@ class Region:
 
     @property
     def inner_rows(self) -> range:
-        """The rows of the region without the markers of a pair."""
+        """The rows of the region, without its two marker lines."""
         return range(self.start, self.end) if self.comment_position else range(self.start + 1, self.end - 1)
 
 

@@ -203,7 +203,7 @@ class Tally:
     def median_tries(self) -> list[tuple[str, float, int]]:
         """Return (exercise, median tries, number of students) for all exercises with known tries, most tries first.
 
-        Only students who passed the exercise count.
+        Students who did not pass the exercise are left out.
         """
         rows = [(name, float(median(tries)), len(tries)) for name, tries in self.tries.items()]
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))

@@ -116,7 +116,7 @@ class Packer:
         return self._pack_opaque(value)
 
     def _pack_field(self, field: dataclasses.Field, record: Any) -> Any:
-        """Convert a field of a record: a text is cut to the limit, and a set becomes a list."""
+        """Convert a field of a record: truncate a string to the limit, and turn a set into a list."""
         value = getattr(record, field.name)
         if field.type != "Any" and isinstance(value, str):
             return value[:LONGEST]
@@ -188,7 +188,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def _unsupported(tensor: Tensor) -> str:
-    """Return a name for a kind of tensor that a message cannot contain; "" for all others."""
+    """Return the kind of a tensor if a message cannot contain this kind, otherwise ""."""
     if tensor.is_nested:
         return "nested_tensor"
     if tensor.layout is not torch.strided:
