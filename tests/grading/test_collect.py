@@ -271,6 +271,38 @@ def test_equal_files_of_two_students_are_reported_unless_they_are_untouched(inta
     assert done.rows[0].explanation == snapshot
 
 
+CLASS = [f"s{n}" for n in range(40)]
+WORDS = {  # the words that each student of a class of forty adds to a lesson, and who is reported
+    "a copied file": ({"s3": "rare", "s7": "rare"}, ["s3", "s7"]),
+    "a file that three students share": (dict.fromkeys(CLASS[5:8], "rare"), ["s5", "s6", "s7"]),
+    "the same answer of nearly everyone": (dict.fromkeys(CLASS[5:], "common"), []),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_equal_files_are_reported_only_where_that_is_unusual(intake, tmp_path, case):
+    words, reported = WORDS[case]
+    (tmp_path / "class.csv").write_text("id,name\n" + "".join(f"{id},N {id}\n" for id in CLASS), encoding="utf-8")
+    files = {f"{id}/{SOFTMAX}.ipynb": edited_copy(words=words.get(id, id)) for id in CLASS}
+    assert [row.id for row in intake(files, "class.csv").rows if row.what == "same file as another's"] == reported
+
+
+@pytest.mark.parametrize("share", [2, 10])
+def test_two_students_may_choose_the_same_usual_answers(intake, tmp_path, share):
+    """Each of three cells has an answer that one student in `share` writes; two students hand in all three."""
+    (tmp_path / "class.csv").write_text("id,name\n" + "".join(f"{id},N {id}\n" for id in CLASS), encoding="utf-8")
+    files = {}
+    for number, id in enumerate(CLASS):
+        words = [1 if number < 2 or (number + 3 * cell) % share == 0 else (number, cell) for cell in range(3)]
+        notebook = json.loads(edited_copy(words=words[0]))
+        notebook["cells"] += [notebook["cells"][-1] | {"source": f"y{n} = {words[n]!r}"} for n in (1, 2)]
+        if number > 1:
+            notebook["cells"].append(notebook["cells"][-1] | {"source": f"# {id}"})
+        files[f"{id}/{SOFTMAX}.ipynb"] = json.dumps(notebook).encode()
+    reported = [row.id for row in intake(files, "class.csv").rows if row.what == "same file as another's"]
+    assert reported == ([] if share == 2 else ["s0", "s1"])
+
+
 AWKWARD = {
     "../../etc": "Up",
     "a/b\\c": "Slash",

@@ -16,7 +16,7 @@ import pytest
 
 from tests.grading.student_notebooks import notebook
 from tests.grading.test_engine import PAGE, hand_in, states
-from utils.grading import engine
+from utils.grading import engine, executors
 from utils.lessons import ROOT
 
 pytest.importorskip("distributed", reason='needs Dask: pip install -e ".[grade]"')
@@ -96,7 +96,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_is_graded_twice(sandb
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    with engine.dask_executor(address) as (executor, at_once):
+    with executors.dask_executor(address) as (executor, at_once):
         assert at_once == 2
         done = engine.grade(folder, out, executor=executor, jobs=at_once)
     killer.join(10)
@@ -112,7 +112,7 @@ def test_an_address_without_a_scheduler_is_refused(monkeypatch, snapshot):
         raise OSError("refused")
 
     monkeypatch.setattr(distributed, "Client", refuse)
-    with pytest.raises(engine.GradingError) as error, engine.dask_executor("tcp://127.0.0.1:1"):
+    with pytest.raises(engine.GradingError) as error, executors.dask_executor("tcp://127.0.0.1:1"):
         pass
     assert str(error.value) == snapshot
 
@@ -132,9 +132,9 @@ def test_an_unencrypted_connection_to_another_machine_is_refused_unless_permitte
 
     monkeypatch.setattr(distributed, "Client", refuse)
     for unencrypted, reason in ((False, "not encrypted"), (True, "No Dask scheduler answers")):
-        with pytest.raises(engine.GradingError, match=reason), engine.dask_executor(address, unencrypted):
+        with pytest.raises(engine.GradingError, match=reason), executors.dask_executor(address, unencrypted):
             pass
-    with pytest.raises(engine.GradingError, match="answers"), engine.dask_executor("tls://192.0.2.1:8786"):
+    with pytest.raises(engine.GradingError, match="answers"), executors.dask_executor("tls://192.0.2.1:8786"):
         pass
     assert asked == [address, "tls://192.0.2.1:8786"]
 
@@ -146,5 +146,5 @@ def test_a_scheduler_without_workers_is_reported(monkeypatch):
         nthreads = dict
 
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: Client())
-    with pytest.raises(engine.GradingError, match="no workers"), engine.dask_executor("tcp://127.0.0.1:1"):
+    with pytest.raises(engine.GradingError, match="no workers"), executors.dask_executor("tcp://127.0.0.1:1"):
         pass

@@ -107,7 +107,7 @@ def grade(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Grade the submissions of a class: one result for each student and lesson. Existing results are kept."""
-    from utils.grading import engine
+    from utils.grading import engine, executors
     from utils.grading.judge.bubblewrap import UNPROTECTED
     from utils.grading.judge.shared_folder import keep_seed
     from utils.grading.reports import nbgrader_gradebook
@@ -124,7 +124,7 @@ def grade(
         if isolation == "none":
             print_warning(UNPROTECTED)
         with (
-            engine.dask_executor(dask, unencrypted) if dask else contextlib.nullcontext((None, jobs)) as (
+            executors.dask_executor(dask, unencrypted) if dask else contextlib.nullcontext((None, jobs)) as (
                 executor,
                 at_once,
             )

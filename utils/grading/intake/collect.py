@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 
-from utils import lessons
 from utils.grading.intake import archives, lesson_detection
 from utils.grading.intake.archives import ArchiveError, SourceFile
 from utils.grading.intake.csv_tables import format_csv, unguard_formula
 from utils.grading.intake.folders import replace_folder, write_text
+from utils.grading.intake.identical_files import find_identical_files
 from utils.grading.intake.roster import Student, format_roster, read_roster
 from utils.grading.intake.submission_owner import OwnerLookup
 from utils.grading.intake.versions import SubmissionVersion, code_digest, group_versions
@@ -41,7 +41,6 @@ UNREADABLE = "unreadable"
 RENAMED = "renamed"
 OLD_VERSION = "older version"
 SAME_FILE = "same file as another's"
-MOST_IDS = 5  # students in an explanation
 WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
 
 _LESSON_FILE = re.compile(r"(?P<half>.+\.(?:ipynb|md|markdown))(?:\.(?:txt|json))?", re.IGNORECASE)
@@ -295,7 +294,8 @@ class _Intake:
             tries = self.content / f"{student.folder}.{PROGRESS}"
             if tries.exists() and (tree / student.folder).is_dir():
                 shutil.copy2(tries, tree / student.folder / PROGRESS)
-        self.rows += _shared_file_rows(self.versions)
+        for version, why in find_identical_files(self.versions):
+            self.rows.append(_student_row(version.student, version.stem, SAME_FILE, why))
         present = {version.student for version in self.versions}
         ambiguous = "No lesson was collected. A file may belong to this student; see the rows “not on the roster”."
         for student in self.students:
@@ -324,31 +324,6 @@ def _unreadable_reason(content: bytes) -> str:
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
     # The row names no file: on a second run, the earlier version comes from `out`, and the row must not change.
     return IntakeRow(student.id, student.name, stem, what, "", why)
-
-
-def _shared_file_rows(versions: Sequence[SubmissionVersion]) -> Iterator[IntakeRow]:
-    """Yield a row for each student whose file equals another student's, except for unchanged copies of a lesson."""
-    owners: dict[tuple[str, str, str], dict[str, Student]] = defaultdict(dict)
-    for version in versions:
-        if version.code_digest is not None:
-            owners[version.stem, version.file_digest, version.code_digest][version.student.id] = version.student
-    shared = {key: found for key, found in owners.items() if len(found) > 1}
-    untouched = _handout_digests() if shared else set()
-    for (stem, _, code), found in sorted(shared.items()):
-        for student in found.values() if code not in untouched else ():
-            others = sorted(id for id in found if id != student.id)
-            more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
-            why = (
-                f"It is byte for byte the same as the file of {', '.join(others[:MOST_IDS])}{more}. For a short lesson"
-                " this may be chance."
-            )
-            yield _student_row(student, stem, SAME_FILE, why)
-
-
-def _handout_digests() -> set[str | None]:
-    """Return the code digests of the lessons as students receive them."""
-    copies = (lessons.ROOT / "course").glob("[0-9][0-9]_*.*")
-    return {code_digest(path.read_bytes(), path.name) for path in copies}
 
 
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:

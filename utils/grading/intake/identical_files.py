@@ -1,0 +1,77 @@
+"""Find identical files of several students that chance does not explain."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from utils import lessons
+from utils.grading.intake.versions import SubmissionVersion
+
+MOST_IDS = 5  # students in an explanation
+
+
+def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
+    """Yield each version that equals another student's, unless this is usual, with an explanation."""
+    by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
+    for version in versions:
+        if version.code_digest is not None:
+            by_lesson[version.stem].append(version)
+    for _, readable in sorted(by_lesson.items()):
+        groups: dict[str, dict[str, SubmissionVersion]] = defaultdict(dict)
+        for version in readable:
+            groups[version.file_digest][version.student.id] = version
+        shared = [group for _, group in sorted(groups.items()) if len(group) > 1]
+        cells: dict[str, set[str]] = defaultdict(set)
+        for version in readable if shared else ():
+            cells[version.student.id] |= _changed_cells(version)
+        for group in shared:
+            if not _is_usual(_changed_cells(next(iter(group.values()))), set(group), cells):
+                for id, version in group.items():
+                    yield version, _explain(sorted(group.keys() - {id}))
+
+
+def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
+    """Return whether the same file of several students is no sign of copying.
+
+    Suppose that students write each changed cell as often as the students with other files, and independently. A file
+    is usual if it then occurs in at least one pair of students of the class.
+
+    Args:
+        changed: the cells of the file that differ from the lesson as students receive it.
+        owners: the ids of the students with this file.
+        cells: the changed cells of each student.
+    """
+    others = cells.keys() - owners
+    if not changed or len(owners) > max(3, len(others)):  # The file is untouched, or most students have it.
+        return True
+    counts = Counter(cell for id in others for cell in cells[id])
+    chance = math.prod(counts[cell] / max(1, len(others)) for cell in changed)
+    return math.comb(len(cells), 2) * chance >= 1
+
+
+def _explain(others: list[str]) -> str:
+    more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
+    ids = ", ".join(others[:MOST_IDS])
+    return f"It is byte for byte the same as the file of {ids}{more}, and few other students wrote these answers."
+
+
+def _changed_cells(version: SubmissionVersion) -> set[str]:
+    """Return the cells that differ from the lesson as students receive it."""
+    cells = _read_cells(version.content_path.read_bytes(), f"{version.stem}{version.suffix}")
+    return cells - _released_cells(version.stem)
+
+
+@functools.cache
+def _released_cells(stem: str) -> set[str]:
+    """Return the cells of a lesson as students receive it."""
+    copies = (lessons.ROOT / "course").glob(f"{stem}.*")
+    return {cell for path in copies for cell in _read_cells(path.read_bytes(), path.name)}
+
+
+def _read_cells(content: bytes, name: str) -> set[str]:
+    """Return the source of each cell."""
+    lesson = lessons.parse_lesson(content.decode("utf-8-sig").replace("\r\n", "\n"), name)
+    return {cell.source.strip() for cell in lesson.cells}
