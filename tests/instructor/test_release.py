@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import utils
 from tests.fresh_python import environment_without, isolated_jupyter_environment, run_python
+from tests.instructor.small_course import SECRET, git
 from tests.lesson_files import HEADER
 from utils import lessons
 from utils.cli.commands import app
@@ -26,18 +27,6 @@ from utils.instructor.strip import strip_notes
 from utils.lessons import ROOT
 
 STEMS = [path.stem for path in lessons.all_lessons()]
-
-SECRET = '''\
-def turn(rows, step):
-    """Each row moved on."""
-    # <COGINST>
-    turned_rows = [rows[step:] for _ in rows]
-    while len(turned_rows) > step + 1:
-        turned_rows.append(rows[step] + rows[0])
-        step = step + len(rows) // 2
-    return turned_rows[step] + rows[:step]
-    # </COGINST>
-'''
 
 
 def read(path):
@@ -53,36 +42,9 @@ def write(path, files, folder="made"):
     return path
 
 
-def git(root, *arguments):
-    subprocess.run(["git", "-C", root, *arguments], check=True)
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     return release(tmp_path_factory.mktemp("zip") / "attention.zip").path
-
-
-@pytest.fixture
-def small(tmp_path):
-    """Return a course with one lesson."""
-    root = tmp_path / "small"
-    (root / "utils").mkdir(parents=True)
-    (root / "solutions").mkdir()
-    for name in ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock"):
-        shutil.copy(ROOT / name, root)
-    (root / "README.md").write_text(
-        "# T\n\n<!-- for students too -->\n| 04 | x |\n<!-- until here -->\n", encoding="utf-8"
-    )
-    (root / "utils" / "__init__.py").write_text("", encoding="utf-8")
-    (root / "solutions" / "__init__.py").write_text("", encoding="utf-8")
-    body = (
-        f"# T\n\n<COGNOTE>\nAsk *Ada* first.\n</COGNOTE>\n\n```python\n{SECRET}```\n\nWhat `<COGINST>`"
-        " is.\n\n```python\n# <COGNOTE>\nkey = 1\n# </COGNOTE>\nx = 2  # <COGLINE>\n```\n"
-    )
-    (root / "solutions" / "04_turn.md").write_text(HEADER + body, encoding="utf-8")
-    git(root, "init", "--quiet")
-    git(root, "add", "--all")
-    return root
 
 
 # --- content ------------------------------------------------------------------------------------------

@@ -198,6 +198,55 @@ def release(
             print_warning(f"Left out, because git does not track it: {name}")
 
 
+@app.command(rich_help_panel=INSTRUCTORS)
+def publish(
+    branch: str = typer.Argument(..., help="A branch that contains only releases, such as hub. It may be new."),
+    with_solutions: list[str] | None = typer.Option(
+        None,
+        metavar="LESSON",
+        help="Include the answers of this lesson (name or number). May be given several times.",
+    ),
+) -> None:
+    """Add a release to a branch as one commit, for learners on JupyterHub. Nothing is pushed, and the work tree stays
+    as it is."""
+    from utils.instructor import publish as publisher
+
+    with report_errors():
+        done = publisher.publish(branch, with_solutions or [])
+        if not done.is_first and not done.changed_files:
+            typer.echo(f"Nothing to do: the last commit of {branch} contains the same release.")
+        else:
+            what = "the first release" if done.is_first else f"a release that changes {len(done.changed_files)} files"
+            typer.echo(f"Commit {done.commit[:10]} of the branch {branch} contains {what}.")
+        typer.echo(
+            f"Next: git push REMOTE {branch}, where REMOTE is a repository that learners can read. For their links:"
+            f" coginst link HUB {branch}"
+        )
+
+
+@app.command(rich_help_panel=INSTRUCTORS)
+def link(
+    hub: str = typer.Argument(..., help="The address of the hub, such as https://hub.example.edu."),
+    branch: str = typer.Argument(..., help="The branch that `coginst publish` wrote."),
+    lesson: list[str] | None = typer.Argument(
+        None, help="The lessons, by name or number (default: all).", show_default=False
+    ),
+    repository: str | None = typer.Option(
+        None,
+        metavar="ADDRESS",
+        help="The address of the repository that contains the branch.",
+        show_default="the repository on GitHub that pyproject.toml names",
+    ),
+) -> None:
+    """Print links for learners. A link pulls the newest release into the learner's home on the hub, and opens a
+    lesson."""
+    from utils.instructor.publish import pull_links
+
+    with report_errors():
+        for url in pull_links(hub, branch, lesson or [], repository).values():
+            typer.echo(url)
+
+
 @app.command("export-nbgrader", rich_help_panel=INSTRUCTORS)
 def export_nbgrader(
     out: Path = typer.Argument(

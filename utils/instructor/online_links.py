@@ -45,7 +45,7 @@ def repository_name(root: Path = ROOT) -> str:
     Raises:
         OnlineError: `pyproject.toml` names no repository, or the name is not a valid name on GitHub.
     """
-    name = _read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
+    name = read_pyproject(root).get("tool", {}).get("coginst", {}).get("repository")
     if name is None:
         raise OnlineError(
             f"{root / 'pyproject.toml'} does not name a repository. Add the lines [tool.coginst] and repository ="
@@ -54,7 +54,8 @@ def repository_name(root: Path = ROOT) -> str:
     return _require_repository_name(name)
 
 
-def _read_pyproject(root: Path) -> dict[str, Any]:
+def read_pyproject(root: Path) -> dict[str, Any]:
+    """Return the content of `pyproject.toml`."""
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -147,7 +148,7 @@ def colab_requirements(root: Path = ROOT) -> list[str]:
     Raises:
         OnlineError: `pyproject.toml` does not list all packages in `FETCHED`.
     """
-    listed = map(Requirement, _read_pyproject(root).get("project", {}).get("dependencies", []))
+    listed = map(Requirement, read_pyproject(root).get("project", {}).get("dependencies", []))
     requirements = [f"{package.name}{package.specifier}" for package in listed if package.name in FETCHED]
     if len(requirements) != len(FETCHED):
         raise OnlineError(

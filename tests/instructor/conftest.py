@@ -1,0 +1,11 @@
+"""The fixtures that several tests of releases use."""
+
+import pytest
+
+from tests.instructor.small_course import write_small_course
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return a course with one lesson, in a git repository of its own."""
+    return write_small_course(tmp_path / "small")
