@@ -3,12 +3,13 @@
 import pytest
 
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
-from tests.grading.student_notebooks import notebook
+from tests.grading.student_notebooks import notebook, notebook_with_answer
 from utils.feedback.diagnose import diagnose_with_runner
 from utils.feedback.exercise import find_exercise
 from utils.feedback.runner import make_runner
 from utils.grading.judge.submissions import Submission
 from utils.grading.judge.verdicts import Judge
+from utils.grading.runner.isolation import ResourceLimits
 
 # Each attack is a cell of a page. Its code is in a class body, because demo cells do not run when a page is loaded.
 PATCHES = {
@@ -201,3 +202,55 @@ def test_results_recorded_from_the_release_do_not_pass(sandbox):
     task = Submission("anna", "00_start_here", page, "key")
     states = [Judge(sandbox, SHORT, seed=seed).grade(task).exercises[0].state for seed in (None, 1, 2)]
     assert states == ["passed", "failed", "failed"]
+
+
+# The scores are right, but the answer stores a vector for each pair of positions, which the page forbids.
+A_VECTOR_FOR_EACH_PAIR = """
+def gram_scores(q, k, r):
+    q, k, r = gram_attention.upcast(q, k, r)
+    q, r, k = q.unsqueeze(-2), r.unsqueeze(-2), k.unsqueeze(-3)
+    def along(v, u):
+        uu = (u * u).sum(-1, keepdim=True)
+        return (v * u).sum(-1, keepdim=True) / torch.where(uu > 0, uu, 1.0) * u
+    rest = r - along(r, q)
+    up = k - along(k, q) - along(k, rest)
+    return -(q * q).sum(-1) * (rest * rest).sum(-1) * (up * up).sum(-1)
+"""
+FORGED_COUNTS = {  # with the state: the judge recognises counts that are impossible, but not a lie that fits the result
+    "nothing": ("", "failed"),
+    "no count": (
+        """
+    from utils.feedback.op_trace import OperationCounter
+    OperationCounter.__torch_dispatch__ = lambda self, f, types, args=(), kwargs=None: f(*args, **kwargs or {})
+""",
+        "stopped",
+    ),
+    "a small count": (
+        """
+    from utils.feedback.observe import Observation
+    Observation.__setattr__ = lambda self, name, value: object.__setattr__(
+        self, name, 1 if name in ("operations", "largest") else value
+    )
+""",
+        "stopped",
+    ),
+    "a count that fits the result": (
+        """
+    from utils.feedback.observe import Observation
+    Observation.__setattr__ = lambda self, name, value: object.__setattr__(
+        self, name, 64 * 64 if name in ("operations", "largest") else value
+    )
+""",
+        "passed",
+    ),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED_COUNTS)
+def test_a_forged_count_of_operations_is_an_incident(sandbox, forged):
+    patch, state = FORGED_COUNTS[forged]
+    page = notebook_with_answer("gram_scores", f"class Attack:\n    pass\n{patch}{A_VECTOR_FOR_EACH_PAIR}")
+    task = Submission("anna", "11_gram_attention", {"11_gram_attention.ipynb": page}, "key")
+    result = Judge(sandbox, ResourceLimits()).grade(task, only="gram_scores")
+    assert result.exercises[0].state == state
+    assert {incident.kind for incident in result.incidents} == ({"tampering"} if patch else set())

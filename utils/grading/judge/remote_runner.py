@@ -8,6 +8,7 @@ from typing import Any
 
 from utils.feedback.exercise import AnswerSignature, Case
 from utils.feedback.observe import Observation, RunOptions
+from utils.feedback.op_trace import collect_tensors
 from utils.feedback.runner import RESULT_ONLY, CodeTraits
 from utils.grading.judge.fingerprint import fingerprint_observation
 from utils.grading.judge.sandbox import RESULT_TYPES, Session
@@ -22,12 +23,13 @@ class RemoteRunner:
         fingerprints: a digest of the observation of each run, in the order of the runs.
         out_of_memory: whether a run failed because of the memory limit.
         unfinished: the first exercise that a run found not attempted; "" if there was none.
+        has_impossible_count: whether a run computed a result without operations, or one larger than its largest tensor.
     """
 
     def __init__(self, session: Session, signature: AnswerSignature) -> None:
         self.session, self.signature = session, signature
         self.fingerprints: list[str] = []
-        self.out_of_memory, self.unfinished = False, ""
+        self.out_of_memory, self.unfinished, self.has_impossible_count = False, "", False
 
     def load_answer(self, page: str, yours: dict[str, str]) -> None:
         """See `PageLoader`. Raises `RemoteAnswerNotFound`."""
@@ -37,6 +39,9 @@ class RemoteRunner:
         """See `Runner`."""
         observation = self._call("run", case, look)
         self.fingerprints.append(fingerprint_observation(observation))
+        if look.count and not observation.failure:
+            size = max((tensor.numel() for tensor in collect_tensors(observation.value)), default=0)
+            self.has_impossible_count |= observation.operations < 1 or observation.largest < size
         return observation
 
     @functools.cached_property

@@ -267,6 +267,8 @@ class _Grading:
             session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
             report = diagnose_with_runner(exercise, cast(Runner, remote))
+            if report and remote.has_impossible_count:  # A wrong answer may return an argument without any operation.
+                raise session.stop_tampered("a number of operations that its result contradicts")
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over

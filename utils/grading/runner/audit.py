@@ -62,12 +62,15 @@ class AuditLog:
         sys.addaudithook(self._on_audit_event)
 
     def record_replacements(self) -> None:
-        """Record each callable of these modules that has been replaced since `start`."""
+        """Record each callable of these modules that has been replaced since `start`, or added to the checks' code."""
         now = _snapshot_modules()
-        for (module, name), value in self.before.items():
-            other = now.get((module, name))
-            if other is not value and name not in _HARMLESS and not self._is_of_a_library(other):
-                self._add_entry("tampering", f"{module}.{name} was replaced")
+        owners = {owner for owner, _ in self.before if owner.startswith("utils.")}
+        added = [(owner, name) for owner, name in now.keys() - self.before.keys() if owner in owners]
+        for owner, name in (*self.before, *sorted(added)):
+            other = now.get((owner, name))
+            if other is self.before.get((owner, name)) or name in _HARMLESS or self._is_of_a_library(other):
+                continue
+            self._add_entry("tampering", f"{owner}.{name} was replaced")
 
     def _is_of_a_library(self, value: Any) -> bool:
         # torch replaces some of its functions at run time.
@@ -116,9 +119,13 @@ class AuditLog:
 
 def _snapshot_modules() -> dict[tuple[str, str], Any]:
     """Return the callables of the modules that checks rely on, by module and name."""
-    runner = sys.modules["utils.feedback.runner"]
-    modules = {f"{runner.__name__}.{name}": value for name, value in vars(runner).items() if isinstance(value, type)}
-    modules |= {name: m for name, m in sys.modules.items() if name.startswith(("utils.feedback", "utils.lessons"))}
+    modules: dict[str, Any] = {
+        n: m for n, m in sys.modules.items() if n.startswith(("utils.feedback", "utils.lessons"))
+    }
+    for module in list(modules.values()):
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ in modules:
+                modules[f"{value.__module__}.{value.__name__}"] = value
     modules |= {"builtins": builtins, "torch": torch, "torch.nn.functional": torch.nn.functional}
     modules["torch.Tensor"] = torch.Tensor
     return {
