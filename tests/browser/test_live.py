@@ -134,6 +134,29 @@ def test_a_page_works_without_its_kernel(lab: browser.Lab, page_of_widgets: Path
         browser.close_notebook(page)
 
 
+@pytest.mark.observed("two tabs save over each other")
+def test_two_tabs_on_one_lesson(lab: browser.Lab, page_of_widgets: Path) -> None:
+    """The second tab must choose a version when it saves. If it loads the saved version, it shows the answers of the
+    first tab, and both tabs follow each other's answers."""
+    lab.replace_notebooks([page_of_widgets])
+    first = lab.open_notebook(page_of_widgets.name)
+    page = lab.page.context.new_page()
+    with browser.screenshot_on_failure(page, "tabs-failure"):
+        second = browser.open_in_reloaded_page(page, lab.notebook_url(page_of_widgets.name))
+        run(first, WIDGETS)
+        guess_60(first)
+        first.save(lab.folder / page_of_widgets.name)
+        second.type(second.cell(ENDLESS), "x = 1")
+        page.keyboard.press("ControlOrMeta+s")
+        expect(page.locator(".jp-Dialog")).to_contain_text("File Changed")
+        page.get_by_role("button", name="Revert").click()
+        expect(second.panel).to_contain_text("Right. Your guess: 60")
+        second.panel.get_by_role("button", name="B blue").click()
+        expect(first.panel).to_contain_text("Right. Blue is far.")
+    page.close()
+    browser.close_notebook(lab.page)
+
+
 def test_a_cell_that_is_run_too_early_shows_no_error(lab: browser.Lab) -> None:
     """The kernel has not imported the course yet. A name that no cell above defines is still an error."""
     lesson = browser.ROOT / "course" / "02_simplified_attention.ipynb"
