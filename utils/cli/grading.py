@@ -17,8 +17,19 @@ LIMIT = f"{ResourceLimits().seconds:g}s,{ResourceLimits().memory >> 30}G"
 
 @app.command(rich_help_panel=INSTRUCTORS)
 def collect(
-    sources: list[Path] = typer.Argument(..., metavar="SOURCE...", help="Folders, or zip files from Moodle or Canvas."),
+    sources: list[Path] | None = typer.Argument(
+        None,
+        metavar="[SOURCE]...",
+        help="Folders, zip files from Moodle or Canvas, or the folder inbound of nbgrader's exchange.",
+        show_default=False,
+    ),
     roster: Path = typer.Option(..., help="The class as a CSV file: columns id and name, or an export from the LMS."),
+    homes: list[str] | None = typer.Option(
+        None,
+        metavar="PATTERN",
+        help="The lessons in the homes of a hub, in quotes: '/home/*/attention/course'. The * stands for the user name."
+        " May be given several times.",
+    ),
     out: Path = typer.Option(Path("handed-in"), help="The folder to collect into. Existing files stay."),
 ) -> None:
     """Sort the submissions of a class by student and lesson, and list every irregularity in intake.csv."""
@@ -26,7 +37,9 @@ def collect(
     from utils.grading.reports.html_parts import format_count
 
     with report_errors():
-        done = collector.collect(sources, roster, out)
+        if not sources and not homes:
+            raise ValueError("There is nothing to collect. Name a folder or a zip file, or add --homes.")
+        done = collector.collect(sources or [], roster, out, homes or [])
         typer.echo(
             f"Collected into {done.folder}: {format_count(done.file_count, 'file')} of"
             f" {format_count(len(done.students), 'student')},"

@@ -14,7 +14,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from utils.grading.judge.submissions import LARGEST, open_untrusted
@@ -22,7 +22,10 @@ from utils.grading.runner.framing import clean_text
 
 MEGABYTE = 10**6
 MAX_FILE = LARGEST  # `coginst grade` has the same limit.
-LEFT_BEHIND = ("__MACOSX", ".ipynb_checkpoints", "__pycache__", ".DS_Store", "Thumbs.db", "desktop.ini")
+# Folders and files of macOS, Jupyter, Python, Windows and nbgrader that nobody handed in.
+LEFT_BEHIND = (
+    *("__MACOSX", ".DS_Store", ".ipynb_checkpoints", "__pycache__", "Thumbs.db", "desktop.ini", "timestamp.txt"),
+)
 
 
 class ArchiveError(ValueError):
@@ -52,6 +55,7 @@ class SourceFile:
         refusal: why the file cannot be read, as a sentence; "" if it can be read.
         read: returns the content, at most `MAX_FILE` bytes. It works until the iterator moves to the next file, and
             raises `ArchiveError`.
+        user: the hub's user in whose home the file is; "" outside of homes.
     """
 
     source: str
@@ -59,6 +63,7 @@ class SourceFile:
     mtime: float
     refusal: str
     read: Callable[[], bytes]
+    user: str = ""
 
     @property
     def location(self) -> str:
@@ -88,6 +93,62 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
             yield file
 
 
+def iter_homes(pattern: str) -> Iterator[SourceFile]:
+    """Yield the notebooks, texts and progress files in the homes of a hub's users.
+
+    Args:
+        pattern: the path of the lessons in each home, such as "/home/*/attention/course". The first `*` stands for the
+            user's name.
+
+    Raises:
+        ArchiveError: the pattern has no place for the user's name, or matches no folder.
+    """
+    parts = Path(pattern).parts
+    place = next((n for n, part in enumerate(parts) if "*" in part), None)
+    if place is None or parts[place].count("*") > 1:
+        raise ArchiveError(
+            f"{pattern}: exactly one * must stand for the name of the user. Quote the pattern, so that the shell does"
+            " not replace the *: '/home/*/attention/course'."
+        )
+    before, after = parts[place].split("*")
+    is_empty = True
+    for home in sorted(Path(*parts[:place]).glob(parts[place])):
+        user = home.name[len(before) : len(home.name) - len(after)]
+        for path in sorted(home.glob("/".join(parts[place + 1 :]))) if parts[place + 1 :] else [home]:
+            is_empty = False
+            for file in _readable_files(_iter_home(home, path)):
+                name = clean_path(f"{user}/{path.relative_to(home).as_posix()}") / file.path
+                yield replace(file, source=pattern, path=name, user=user)
+    if is_empty:
+        raise ArchiveError(f"{pattern}: no such folder exists, or you may not read the homes.")
+
+
+def _readable_files(files: Iterator[SourceFile]) -> Iterator[SourceFile]:
+    """Yield the files. If a folder cannot be read, yield its refusal, and no further files."""
+    try:
+        yield from files
+    except ArchiveError as error:
+        yield SourceFile("", PurePosixPath(), 0, str(error), bytes)
+
+
+def _iter_home(home: Path, path: Path) -> Iterator[SourceFile]:
+    """Yield the files at `path`, a file or folder in a home. Each path in the result is relative to `path`."""
+    # The command runs as root, so a link could lead to another user's files. A user can also replace a folder by a link
+    # between this check and the reading, so a file must belong to the owner of the home.
+    owner = home.lstat().st_uid
+    if path.resolve() != home.parent.resolve() / path.relative_to(home.parent):
+        yield SourceFile("", PurePosixPath(), 0, _refusal_reason(stat.S_IFLNK, 0), bytes)
+    elif path.is_dir():
+        for file in _iter_folder(path, path, owner):
+            is_hidden = any(part.startswith(".") for part in file.path.parts)
+            if file.path.name == ".progress.json" or (file.path.suffix in (".ipynb", ".md") and not is_hidden):
+                yield file
+    else:
+        status = path.lstat()
+        refusal = _refusal_reason(status.st_mode, status.st_size)
+        yield SourceFile("", PurePosixPath(), status.st_mtime, refusal, lambda: _read_file(path, owner))
+
+
 def clean_path(path: str) -> PurePosixPath:
     """Return a path without hidden characters, in the form of Unicode that rosters have too; macOS uses another."""
     return PurePosixPath(unicodedata.normalize("NFC", clean_text(path)))
@@ -104,7 +165,7 @@ def _iter_nested_zip(file: SourceFile) -> Iterator[SourceFile]:
 # --- folders --------------------------------------------------------------------------------------------
 
 
-def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
+def _iter_folder(folder: Path, top: Path, owner: int | None = None) -> Iterator[SourceFile]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -112,12 +173,12 @@ def _iter_folder(folder: Path, top: Path) -> Iterator[SourceFile]:
     for entry in entries:
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            yield from _iter_folder(path, top)
+            yield from _iter_folder(path, top, owner)
             continue
         status = entry.stat(follow_symlinks=False)
         refusal = _refusal_reason(status.st_mode, status.st_size)
         name = clean_path(path.relative_to(top).as_posix())
-        yield SourceFile(top.name, name, status.st_mtime, refusal, lambda path=path: _read_file(path))
+        yield SourceFile(top.name, name, status.st_mtime, refusal, lambda path=path: _read_file(path, owner))
 
 
 def _refusal_reason(mode: int, size: int) -> str:
@@ -131,17 +192,23 @@ def _refusal_reason(mode: int, size: int) -> str:
     return ""
 
 
-def _read_file(path: Path) -> bytes:
+def _read_file(path: Path, owner: int | None) -> bytes:
     """Return the bytes of a regular file.
 
+    Args:
+        owner: the number of the user to whom the file must belong; None for any user.
+
     Raises:
-        ArchiveError: the file cannot be read, or it has become a link, a device or too large since it was listed.
+        ArchiveError: the file cannot be read, belongs to another user, or has become a link, a device or too large
+            since it was listed.
     """
     try:
         with open_untrusted(path) as file:  # The file may have been replaced since it was listed.
             status = os.fstat(file.fileno())
             if refusal := _refusal_reason(status.st_mode, status.st_size):
                 raise ArchiveError(refusal)
+            if owner is not None and status.st_uid != owner:
+                raise ArchiveError("It does not belong to the owner of the home. Correct its owner with chown.")
             return file.read(MAX_FILE)
     except OSError as error:
         raise ArchiveError(f"It cannot be read ({error.strerror}).") from None

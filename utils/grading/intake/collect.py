@@ -24,7 +24,7 @@ from utils.grading.intake import archives, lesson_detection
 from utils.grading.intake.archives import ArchiveError, SourceFile
 from utils.grading.intake.csv_tables import format_csv, unguard_formula
 from utils.grading.intake.folders import replace_folder, write_text
-from utils.grading.intake.identical_files import find_identical_files
+from utils.grading.intake.identical_files import changed_cells, find_identical_files
 from utils.grading.intake.roster import Student, format_roster, read_roster
 from utils.grading.intake.submission_owner import OwnerLookup
 from utils.grading.intake.versions import SubmissionVersion, code_digest, group_versions
@@ -88,12 +88,15 @@ class CollectSummary:
         return Counter(row.what for row in self.rows)
 
 
-def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) -> CollectSummary:
+def collect(
+    sources: Sequence[str | Path], roster: str | Path, out: str | Path, homes: Sequence[str] = ()
+) -> CollectSummary:
     """Collect the lessons of a class into the folder `out`.
 
     Args:
         sources: folders or zips with the students' files.
         roster: a CSV file with the students.
+        homes: the paths of the lessons in the homes of a hub, such as "/home/*/attention/course".
 
     Raises:
         CollectError: `out` is inside a source, or contains a student who is not on the roster.
@@ -107,7 +110,9 @@ def collect(sources: Sequence[str | Path], roster: str | Path, out: str | Path) 
     with replace_folder(out, INTAKE) as tree, tempfile.TemporaryDirectory(dir=tree.parent) as content:
         intake = _Intake(students, Path(content))
         for source in sources:
-            intake.add_source(source)
+            intake.add_source(archives.iter_files(source))
+        for pattern in homes:
+            intake.add_source(archives.iter_homes(pattern))
         intake.add_previous_intake(out)
         return intake.write(tree, out)
 
@@ -131,10 +136,10 @@ class _Intake:
 
     # --- sources ------------------------------------------------------------------------------------
 
-    def add_source(self, source: str | Path) -> None:
+    def add_source(self, files: Iterable[SourceFile]) -> None:
         """Add all files of a source."""
         start = len(self.versions)
-        for file in archives.iter_files(source):
+        for file in files:
             self.seen.add(file.location)
             self._add_file(file)
         added = self.versions[start:]
@@ -144,7 +149,7 @@ class _Intake:
             self.versions[start:] = [replace(version, mtime=packed) for version in added]
 
     def _add_file(self, file: SourceFile) -> None:
-        owner = self.owners.find_owner(file.path)
+        owner = self.owners.find_user(file.user, file.path.name) if file.user else self.owners.find_owner(file.path)
         lesson_file = _LESSON_FILE.fullmatch(owner.file_name)
         name = lesson_file["half"] if lesson_file else owner.file_name
         stem = lesson_detection.lesson_from_name(name, self.known)
@@ -197,7 +202,11 @@ class _Intake:
             add_row(RENAMED, f"Its contents show that it is {stem}.")
         copy = _COPY.search(PurePosixPath(name).stem)
         number = (owner.upload_number, int(copy[1]) if copy else 0)
-        self._add_version(student, stem, suffix, content, file.location, file.mtime, number)
+        mtime = file.mtime if owner.mtime is None else owner.mtime
+        self._add_version(student, stem, suffix, content, file.location, mtime, number)
+        added = self.versions[-1]
+        if file.user and added.code_digest is not None and not changed_cells(added):
+            self.versions.pop()  # Each home contains all lessons. Those without a change were not handed in.
 
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.

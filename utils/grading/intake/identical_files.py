@@ -26,9 +26,9 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
         shared = [group for _, group in sorted(groups.items()) if len(group) > 1]
         cells: dict[str, set[str]] = defaultdict(set)
         for version in readable if shared else ():
-            cells[version.student.id] |= _changed_cells(version)
+            cells[version.student.id] |= changed_cells(version)
         for group in shared:
-            if not _is_usual(_changed_cells(next(iter(group.values()))), set(group), cells):
+            if not _is_usual(changed_cells(next(iter(group.values()))), set(group), cells):
                 for id, version in group.items():
                     yield version, _explain(sorted(group.keys() - {id}))
 
@@ -58,7 +58,7 @@ def _explain(others: list[str]) -> str:
     return f"It is byte for byte the same as the file of {ids}{more}, and few other students wrote these answers."
 
 
-def _changed_cells(version: SubmissionVersion) -> set[str]:
+def changed_cells(version: SubmissionVersion) -> set[str]:
     """Return the cells that differ from the lesson as students receive it."""
     cells = _read_cells(version.content_path.read_bytes(), f"{version.stem}{version.suffix}")
     return cells - _released_cells(version.stem)

@@ -28,6 +28,7 @@ HEADERS = {
     "sis": "sisuserid sisid",
     "login": "sisloginid loginid login",
     "moodle": "moodleid moodlenumber identifier participant",
+    "hub": "hubuser hubusername hub jupyterhub jupyterhubuser",
 }
 COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling in spellings.split()}
 DELIMITERS = ",;\t"
@@ -54,6 +55,7 @@ class Student:
         sis: Canvas's "SIS User ID".
         login: Canvas's "SIS Login ID".
         moodle: the number in Moodle's downloads (1234 for "Participant 1234" in a grading worksheet).
+        hub: the user name on JupyterHub, if it differs from the id, the login and the email address.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Student:
     sis: str = ""
     login: str = ""
     moodle: str = ""
+    hub: str = ""
 
     @property
     def folder(self) -> str:
@@ -173,7 +176,7 @@ def _student(cells: Mapping[str, str], place: str) -> Student:
         cells = {**cells, "id": "", "moodle": cells["id"]}
     # Keep only the number in Moodle's "Participant 1234".
     numbers = re.findall(r"\d+", cells.get("moodle", ""))
-    known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login")}
+    known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login", "hub")}
     id = cells.get("id") or known["sis"] or known["login"] or known["canvas"] or known["email"]
     name = cells.get("name") or f"{cells.get('first', '')} {cells.get('last', '')}".strip()
     if not id or not name:

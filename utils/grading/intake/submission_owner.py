@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import PurePosixPath
 
 from utils.grading.intake.roster import Student, name_key
@@ -15,6 +16,9 @@ from utils.grading.intake.roster import Student, name_key
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
 # Canvas: "lovelaceada_LATE_123_456_x.ipynb": sortable name in lower case, student's number, upload's number.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
+# nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", with "+" and random letters at the end if users may not
+# guess the name.
+NBGRADER = re.compile(r"(?P<name>.+)\+[^+]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^+]*(\+[^+]*)?")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Owner:
         upload_number: Canvas's number of the upload, which grows with time; 0 for other systems.
         reason: a sentence that says why there is no student, or how the name in the path differs from the student's.
         candidates: the students who match, if there are several.
+        mtime: when the file was handed in, in seconds since 1970, if the path contains this time.
     """
 
     student: Student | None
@@ -36,6 +41,7 @@ class Owner:
     upload_number: int = 0
     reason: str = ""
     candidates: tuple[Student, ...] = ()
+    mtime: float | None = None
 
 
 class OwnerLookup:
@@ -47,10 +53,16 @@ class OwnerLookup:
             "moodle": _group((s.moodle, s) for s in students),
             "name": _group((name_key(s.name), s) for s in students),
         }
-        self._plain = _group((word.casefold(), s) for s in students for word in {s.id, s.folder, s.email, s.login})
+        self._plain = _group(
+            (word.casefold(), s) for s in students for word in {s.id, s.folder, s.email, s.login, s.hub}
+        )
 
     def find_owner(self, path: PurePosixPath) -> Owner:
         """Return the owner of the file at `path`, relative to the source."""
+        for part in path.parts[:-1]:
+            if match := NBGRADER.fullmatch(part):
+                when = datetime.fromisoformat(f"{match['time']}+00:00").timestamp()
+                return replace(self.find_user(match["name"], path.name), mtime=when)
         for part in path.parts:
             if match := MOODLE.fullmatch(part):
                 file = match["file"] if part == path.name else path.name
@@ -66,6 +78,11 @@ class OwnerLookup:
                 return owner
         called = path.parts[0] if len(path.parts) > 1 else path.stem
         return Owner(None, called, path.name, reason="Its path contains no id, email address or name from the roster.")
+
+    def find_user(self, user: str, file: str) -> Owner:
+        """Return the owner of a file, whose user name on JupyterHub is known."""
+        reason = f"The roster has no user {user}. Add a column “hub user” with the user names of the hub."
+        return self._match_name(user, file) or Owner(None, user, file, reason=reason)
 
     def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
         """Find the student by the system's number if the roster has it, otherwise by the name."""
