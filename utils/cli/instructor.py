@@ -384,7 +384,7 @@ def misconception(
 
     with report_errors():
         target = find_exercise(exercise)
-        source = answer.read_text(encoding="utf-8")
+        source = lessons.read_text(answer)
         stub = maker.make_stub(target, source, id, message or maker.TODO) if id else None
         if isolation == "none":
             print_warning(UNPROTECTED)
@@ -447,26 +447,30 @@ def answers(
     files: list[Path] = typer.Argument(
         ..., exists=True, dir_okay=False, help="Files of answers (see CONTRIBUTING.md)."
     ),
-    write: bool = typer.Option(False, "--write", help="Write each verdict into the file, next to its answer."),
+    write: bool = typer.Option(
+        False,
+        "--write",
+        help="Write each verdict into the file, next to its answer. The answers then run without isolation, as in the"
+        " tests, so use this only for answers that you trust.",
+    ),
     quiet: bool = typer.Option(False, "--quiet", help="Print only the counts."),
 ) -> None:
     """Check files of answers that are marked as wrong or right, and count the verdicts."""
     from collections import Counter
 
+    from utils.grading.engine import report_answer
     from utils.instructor.answers import format_verdict, judge_all, read_answers, write_answers
 
     counts: Counter[str] = Counter()
     with report_errors():
         for file in files:
             batch = read_answers(file)
-            reports = judge_all(batch)
+            reports = judge_all(batch) if write else [report_answer(a.exercise, a.source) for a in batch]
             for answer, report in zip(batch, reports):
                 counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
                 if not quiet:
-                    typer.echo(
-                        f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}:"
-                        f" {report.message}"
-                    )
+                    words = f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}"
+                    typer.echo(_escape_terminal(f"{words}: {report.message}"))
             if write:
                 write_answers(file, [changed(a, verdict=format_verdict(r)) for a, r in zip(batch, reports)])
     typer.echo(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

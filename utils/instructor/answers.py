@@ -131,7 +131,7 @@ def read_answers(path: Path) -> list[Answer]:
             "# %% EXERCISE right: how it is written".
     """
     answers = []
-    for cell in path.read_text(encoding="utf-8").split(MARK)[1:]:
+    for cell in lessons.read_text(path).split(MARK)[1:]:
         head, _, source = cell.partition("\n")
         parts = _HEAD.fullmatch(head)
         if parts is None:

@@ -59,6 +59,8 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
         raise ValueError(
             f"the answer does not parse (line {error.lineno}: {error.msg}), so it cannot run as a misconception."
         ) from None
+    except (RecursionError, MemoryError):
+        raise ValueError("the answer is nested too deeply, so it cannot run as a misconception.") from None
     if exercise.name not in bound_names(tree):
         raise ValueError(f"the answer does not define {exercise.name!r}.")
     name = f"_{exercise.name}_{id.replace('-', '_')}"
