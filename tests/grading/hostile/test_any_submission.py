@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from tests.grading.hostile.conftest import RIGHT
+from tests.grading.hostile.conftest import RIGHT, SHORT, WRONG
 from tests.grading.student_notebooks import notebook
+from tests.grading.submission_files import read_tree
 from tests.grading.test_any_reply import ANYTHING
 from tests.grading.test_engine import PAGE, Counting, hand_in, states
+from utils.cli.commands import app
 from utils.grading import engine
 from utils.grading.intake.folders import write_text
 from utils.grading.intake.roster import Student, format_roster, read_roster
@@ -139,3 +146,89 @@ def test_a_page_that_cannot_be_reported_costs_only_its_own_student(tmp_path, mon
 
     monkeypatch.setattr(report_writer, "student_page", fails)
     assert write_reports(tmp_path / "results", out=tmp_path / "report").tally.states == [["unreadable"], ["passed"]]
+
+
+def test_a_disk_that_fills_up_during_report_leaves_the_old_report(tmp_path, monkeypatch):
+    """The disk becomes full at each write of the report, one after the other."""
+    folder = hand_in(tmp_path / "handed-in", {f"{name}/{PAGE}": notebook([RIGHT]) for name in ("anna", "zoe")})
+    (folder / "roster.csv").write_text("id,name\nanna,A\nzoe,Z\n", encoding="utf-8")
+    engine.grade(folder, tmp_path / "results", executor=Counting())
+    write_reports(tmp_path / "results", out=tmp_path / "report")
+    old, there = read_tree(tmp_path / "report"), sorted(path.name for path in tmp_path.iterdir())
+    (folder / "roster.csv").write_text("id,name\nanna,Another name\nzoe,Z\n", encoding="utf-8")
+    write, room = Path.write_bytes, iter(())
+
+    def write_until_full(path: Path, content: bytes) -> int:
+        if next(room, None) is None:
+            write(path, content[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", write_until_full)
+    for count in range(len(old)):
+        room = iter(range(count))
+        done = CliRunner().invoke(app, ["report", str(tmp_path / "results")])
+        assert done.exit_code == 2 and "disk is full" in done.stderr and "unchanged" in done.stderr
+        assert read_tree(tmp_path / "report") == old
+        assert sorted(path.name for path in tmp_path.iterdir()) == there
+    room = iter(range(len(old)))
+    assert CliRunner().invoke(app, ["report", str(tmp_path / "results")]).exit_code == 0
+    assert b"Another name" in read_tree(tmp_path / "report")["students/anna.html"]
+
+
+# --- a submission that changes after `collect` ---------------------------------------------------------------
+
+
+def _replace_by_link(path: Path, secret: Path) -> None:
+    path.unlink()
+    path.symlink_to(secret)
+
+
+def _replace_by_pipe(path: Path, secret: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _replace_by_folder(path: Path, secret: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+CHANGES: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
+    "another answer": (lambda path, secret: path.write_bytes(notebook([WRONG])), "failed"),
+    "another lesson": (lambda path, secret: path.write_bytes(notebook(["x = 1"])), "not attempted"),
+    "half of it": (lambda path, secret: path.write_bytes(path.read_bytes()[:50]), "unreadable"),
+    "deleted": (lambda path, secret: path.unlink(), "absent"),
+    "the whole folder deleted": (lambda path, secret: shutil.rmtree(path.parent), "absent"),
+    "not readable": (lambda path, secret: path.write_bytes(b""), "unreadable"),
+    "a link to another student": (_replace_by_link, "unreadable"),
+    "a pipe": (_replace_by_pipe, "absent"),
+    "a folder": (_replace_by_folder, "absent"),
+}
+
+
+@pytest.mark.parametrize("when", ["before", "during"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_submission_that_changes_after_collect_is_graded_as_it_is_then(sandbox, tmp_path, monkeypatch, change, when):
+    """The file changes before `grade` starts, or after `grade` has listed the students."""
+    folder = hand_in(tmp_path / "handed-in", {f"{name}/{PAGE}": notebook([RIGHT]) for name in ("anna", "zoe")})
+    (folder / "roster.csv").write_text("id,name\nanna,A\nzoe,Z\n", encoding="utf-8")
+    monkeypatch.setattr(engine, "_get_judge", lambda settings: Judge(sandbox, SHORT))
+    path, (edit, state) = folder / "anna" / PAGE, CHANGES[change]
+    list_students = engine.student_folders
+
+    def list_and_change(folder: Path) -> list[str]:
+        names = list_students(folder)
+        edit(path, folder / "zoe" / PAGE)
+        return names
+
+    if when == "during":
+        monkeypatch.setattr(engine, "student_folders", list_and_change)
+    else:
+        edit(path, folder / "zoe" / PAGE)
+    engine.grade(folder, tmp_path / "results")
+    expected = {"zoe 00": ["passed"], "anna 00": [state]}
+    if when == "before" and change == "the whole folder deleted":
+        del expected["anna 00"]  # Without a folder, no result is written, and the report shows the student as absent.
+    assert states(tmp_path / "results") == expected
+    assert write_reports(tmp_path / "results", out=tmp_path / "report").tally.states == [[state], ["passed"]]
