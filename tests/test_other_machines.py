@@ -17,7 +17,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.fresh_python import environment_without, printed_output
+from tests.fresh_python import environment_without, run_python
 from utils import lessons
 from utils.book import landing, site
 from utils.cli.app import report_errors
@@ -67,13 +67,23 @@ def test_line_ends_of_another_system_are_no_change(tmp_path: Path) -> None:
     assert find_drift(source, out) == [] and not build(source, out).kept
 
 
-def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path) -> None:
-    """The home folder does not even exist here. Jupyter's folders are then created in the course folder."""
-    code = "from utils.cli import lab; lab._prepare_environment(); from jupyter_core import paths; import IPython.paths"
+@pytest.mark.parametrize("is_own", [True, False])
+def test_lab_starts_where_the_home_folder_cannot_be_written(tmp_path: Path, is_own: bool) -> None:
+    """The home folder does not even exist here. Jupyter's folders are then created beside the notebooks, or in a
+    temporary folder."""
+    temporary = tmp_path / "tmp"
+    for name in ("tmp", "course"):
+        (tmp_path / name).mkdir()
+    folder = tmp_path / ("course" if is_own else "not there")
+    code = (
+        "import sys; from pathlib import Path; from utils.cli import lab; lab._prepare_environment(Path(sys.argv[1]))"
+    )
+    code += "; from jupyter_core import paths; import IPython.paths"
     code += "; print(paths.jupyter_data_dir(), paths.jupyter_runtime_dir(), IPython.paths.get_ipython_dir(), sep='\\n')"
-    home = {"HOME": str(tmp_path / "gone"), "USERPROFILE": str(tmp_path / "gone")}
-    said = printed_output(code, environment_without("JUPYTER", "IPYTHON", "XDG", "MPL") | home)
-    assert [Path(line).parent for line in said.splitlines()] == [ROOT / "build" / "home"] * 3
+    home = {name: str(tmp_path / "gone") for name in ("HOME", "USERPROFILE")} | {"TMPDIR": str(temporary)}
+    done = run_python("-c", code, folder, env=environment_without("JUPYTER", "IPYTHON", "XDG", "MPL") | home)
+    (place,) = {Path(line).parent for line in done.stdout.splitlines()}
+    assert place == folder / ".home" if is_own else place.parent == temporary, done.stderr
 
 
 # --- a full disk ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.harness import KERNEL, Lab, close_notebook, open_lab, serve_jupyter
+from utils.cli.configure import is_configured
 
 
 class LabManager:
@@ -21,6 +22,7 @@ class LabManager:
 
     def get_lab(self) -> Lab:
         if self._lab is None:
+            assert is_configured(), "Jupyter is not configured for the course here. Run: coginst configure"
             folder = self._folders.mktemp("lab")
             first = folder / "00_first.ipynb"
             nbformat.write(nbformat.v4.new_notebook(metadata=KERNEL), first)

@@ -143,7 +143,11 @@ def launch_browser() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def serve_jupyter(
-    folder: Path, notebooks: list[Path], port: int = _PORT, program: tuple[str, ...] = LAB
+    folder: Path,
+    notebooks: list[Path],
+    port: int = _PORT,
+    program: tuple[str, ...] = LAB,
+    python: str | Path = sys.executable,
 ) -> Iterator[str]:
     """Serve copies of `notebooks` in `folder`. Yield the address, which opens the first notebook.
 
@@ -170,7 +174,7 @@ def serve_jupyter(
     }
     words = [word.format(folder=course, port=port, first=notebooks[0].name) for word in program]
     process = subprocess.Popen(
-        [sys.executable, *words],
+        [python, *words],
         cwd=folder, env=environment, encoding="utf-8",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 from filelock import FileLock
+from typer.testing import CliRunner
 
 from tests.feedback.answers import with_name
+from utils.cli.commands import app
 from utils.feedback import progress
 from utils.feedback.check import check
 from utils.feedback.progress import read_answers, read_progress, record_answer, record_attempt
@@ -225,3 +227,53 @@ def test_answers_come_oldest_first_and_whole(store):
     assert read_answers() == {}
     record_answer("quizzes", question_start("New?"), right=True, sure="certain")
     assert list(read_answers()) == ["New?"]
+
+
+# --- files from two machines --------------------------------------------------------------------------
+
+
+def entry(status, tries, when):
+    return {"status": status, "tries": tries, "when": f"2026-01-{when}T00:00:00+00:00", "answer": f"{tries:08x}"}
+
+
+def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_path):
+    here = {"start_here": {"row_sums": entry("failed", 3, "05"), "only_here": entry("failed", 1, "01")}}
+    there = {"start_here": {"row_sums": entry("passed", 2, "04"), "only_there": entry("passed", 1, "02")}}
+    here["answers"] = {"One?": {"kind": "quizzes", "start": {}, "right": True, "sure": "", "when": "2026-01-02"}}
+    there["answers"] = {"One?": {"kind": "quizzes", "start": {}, "right": False, "sure": "", "when": "2026-01-01"}}
+    there |= {"self_attention": {"damaged": {"status": "great"}}, "version": 2}
+    store.parent.mkdir()
+    store.write_text(json.dumps(here), encoding="utf-8")
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(there), encoding="utf-8")
+    assert progress.merge_progress(other) == 2
+    expected = {
+        "row_sums": entry("passed", 3, "05"),
+        "only_here": entry("failed", 1, "01"),
+        "only_there": entry("passed", 1, "02"),
+    }
+    assert read_progress()["start_here"] == expected
+    assert [answer["right"] for answer in read_answers().values()] == [True]
+    before = store.read_bytes()
+    assert progress.merge_progress(other) == 0 and store.read_bytes() == before
+    other.write_bytes(before)
+    store.write_text(json.dumps(there), encoding="utf-8")
+    progress.merge_progress(other)
+    assert read_progress()["start_here"] == expected, "the order of the files matters"
+
+
+@pytest.mark.parametrize("arguments, words", [(["gone.json"], "There is no file"), (["a.json"], "damaged")])
+def test_a_file_that_cannot_be_combined_is_one_sentence(store, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text("{half", encoding="utf-8")
+    done = CliRunner().invoke(app, ["progress", "merge", *arguments])
+    assert done.exit_code == 2 and words in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not store.exists()
+
+
+def test_the_command_says_what_is_new_and_where_it_is(store, tmp_path):
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"start_here": {"row_sums": entry("passed", 1, "01")}}), encoding="utf-8")
+    said = [CliRunner().invoke(app, ["progress", "merge", str(other)]).stdout for _ in range(2)]
+    assert said[0] == f"1 further exercise is passed. Your progress is in {store}.\n"
+    assert said[1] == f"No further exercises are passed. Your progress is in {store}.\n"

@@ -147,7 +147,7 @@ def test_in_an_empty_folder_the_first_cell_brings_the_course(tmp_path):
     assert (
         file == str(course / "utils" / "__init__.py") and folder == str(course / "course") and python == sys.executable
     )
-    assert (course / ".progress.json").is_file()
+    assert (course / "course" / ".progress.json").is_file()
     progress_output = next(cell for cell in notebook.cells if cell.source.endswith("progress()")).outputs[0]
     assert "0 of" in progress_output["data"]["text/plain"]
 

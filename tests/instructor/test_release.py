@@ -486,4 +486,4 @@ def test_checks_and_hints_work_there(tmp_path, answers):
     assert ("return x.sum(dim=1)" in done.stdout) == bool(answers)
     assert ("torch.ones(size, size, dtype=torch.bool).tril()" in done.stdout) == (len(answers) == 2)
     assert ("NotYet " in done.stdout) == (len(answers) < 2)
-    assert (root / ".progress.json").exists()
+    assert (root / "course" / ".progress.json").exists()

@@ -1,4 +1,4 @@
-"""Build the course, configure JupyterLab for it, and start the server."""
+"""Build the course, and open it in JupyterLab. `utils.cli.configure` contains the settings of JupyterLab."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import contextlib
 import os
 import secrets
 import sys
+import tempfile
 import webbrowser
 from pathlib import Path
 
+from utils.cli.configure import is_configured
+from utils.feedback.learner_data import learner_folder, notebook_folder
 from utils.lessons import ROOT, write_atomically
 
-# Jupyter reads the folder `labconfig/` in this folder. There, `default_setting_overrides.json` opens a .md lesson as a
-# notebook and disables news. `page_config.json` removes the buttons for Notebook 7, in case it is installed.
-SETTINGS = ROOT / "utils" / "assets"
-# JupyterLab's file list hides files that match these patterns. All patterns except `*.md` are Jupyter's defaults.
-# `*.md` hides the text of each lesson, because the list already shows its notebook.
-HIDDEN = ("__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~", "*.md")
 # Variables that move the files of Jupyter, IPython and matplotlib out of the home folder.
 HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 PORT, LAST_PORT, RETRIES = 8888, 65535, 50
@@ -32,8 +29,8 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     Args:
         port: the first port to try (default: 8888). If it is in use, the next port is tried.
         browser: open the first lesson in a browser, if there is a display.
-        course: a folder with notebooks, which are opened unchanged. By default, open `course/`, after building it from
-            `solutions/` if that folder exists.
+        course: a folder with notebooks, which are opened unchanged. By default, open the current folder if it contains
+            lessons, otherwise `course/`, after building it from `solutions/` if that folder exists.
 
     Raises:
         LabError: there is no notebook to open, or no free port.
@@ -43,7 +40,9 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     folder = _own_course() if course is None else Path(course).resolve()
     first = _first_notebook(folder)
     sync_paired_text(folder)
-    _prepare_environment()
+    for warning in find_problems(folder):
+        print(warning, file=sys.stderr)
+    _prepare_environment(folder)
 
     from jupyterlab.labapp import LabApp  # imported late: it takes a second, and it reads the environment
 
@@ -76,13 +75,31 @@ def can_show_browser() -> bool:
 
 
 def _own_course() -> Path:
-    """Build the course if `solutions/` exists, and return its folder. Students have only `course/`."""
-    if any((ROOT / "solutions").glob("[0-9]*.md")):
+    """Return the folder of the lessons. Build `course/` if `solutions/` exists; students have only `course/`."""
+    folder = notebook_folder()
+    is_built = folder == ROOT / "course" and any((ROOT / "solutions").glob("[0-9]*.md"))
+    if is_built and (not folder.exists() or os.access(folder, os.W_OK)):
         from utils.instructor.build import build
 
         for warning in build().kept:
             print(warning, file=sys.stderr)
-    return ROOT / "course"
+    return folder
+
+
+def find_problems(folder: Path) -> list[str]:
+    """Return a sentence for each reason why Jupyter will not work as the course intends."""
+    problems = []
+    if not is_configured():
+        problems.append(
+            "Jupyter is not configured for the course here. If you use this Python environment only for the course, run"
+            " `coginst configure` once."
+        )
+    if not os.access(folder, os.W_OK):
+        problems.append(
+            f"Your answers cannot be saved in {folder}, because you may not write there. Copy this folder, and run"
+            " `coginst lab` in the copy."
+        )
+    return problems
 
 
 def _first_notebook(folder: Path) -> str:
@@ -109,28 +126,27 @@ def sync_paired_text(folder: Path) -> None:
                     write_atomically(text, jupytext.writes(saved, "md"))
 
 
-def _prepare_environment() -> None:
-    """Set the environment that Jupyter and its kernels inherit: this Python, this clone, and the course's settings."""
-    prepend = {
-        "PATH": str(Path(sys.executable).parent),  # so that `!pip` in a cell uses this environment
-        "PYTHONPATH": str(ROOT),  # `utils` is a common name, so the course's package must come first
-        "JUPYTER_CONFIG_PATH": str(SETTINGS),
-    }
-    for name, value in prepend.items():
-        os.environ[name] = os.pathsep.join(filter(None, [value, os.environ.get(name)]))
-    # The tensors in the lessons are tiny. On a busy machine, OpenMP's threads spin while they wait for each other, so
-    # that 300 training steps in lesson 03 take 10 s instead of less than 1 s. Passive threads sleep.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault(
-        "JUPYTERLAB_WORKSPACES_DIR", str(ROOT / "build" / "lab")
-    )  # stores open tabs separately from those of other projects
-    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "utils" / "notebook" / "startup.py"))  # IPython runs this file
+def _prepare_environment(folder: Path) -> None:
+    """Choose the folders of Jupyter for this server and its kernels."""
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the home folder would use a different Python
-    if not os.access(os.path.expanduser("~"), os.W_OK):  # then these files are stored in the course folder
-        home = ROOT / "build" / "home"
-        home.mkdir(parents=True, exist_ok=True)  # otherwise IPython uses a temporary folder
+    own = learner_folder(folder)
+    # Open tabs are stored with the course. Otherwise, the tabs of other projects would open here.
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(own / ".workspaces"))
+    if not _can_write(Path.home()):  # then Jupyter could not start a kernel
+        home = own / ".home" if _can_write(own) else Path(tempfile.mkdtemp(prefix="coginst-"))
         for name in HOMES:
             os.environ.setdefault(name, str(home / name.lower()))
+        home.mkdir(exist_ok=True)  # otherwise IPython uses a temporary folder
+
+
+def _can_write(folder: Path) -> bool:
+    """Tell whether files can be written in the folder: it exists, and neither permissions nor a quota prevent it."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(2**16))
+        return True
+    except OSError:
+        return False
 
 
 def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str) -> list[str]:
@@ -143,16 +159,9 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
         "ServerApp.answer_yes": True,  # one Ctrl-C is enough
-        # so that opening a page does not mark it as changed
-        "ServerApp.contents_manager_class": "utils.notebook.contents_manager.CourseContentsManager",
         "ServerApp.log_level": "WARN",
         "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,
         "LabApp.default_url": f"/lab/tree/{first}",
-        # Otherwise, the type checker from the developer tools would start as a language server. It would read all of
-        # torch for each open lesson, which takes minutes and 1.7 GB.
-        "LanguageServerManager.autodetect": False,
-        "LabApp.extension_manager": "readonly",  # the default extension manager contacts a registry at every start
     }
-    hidden = [f"--ContentsManager.hide_globs={pattern}" for pattern in HIDDEN]
-    return [f"--{name}={value}" for name, value in options.items()] + hidden
+    return [f"--{name}={value}" for name, value in options.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Literal
 
 import typer
@@ -20,6 +21,17 @@ def lab(
 
     with report_errors():
         jupyter.lab(port=port, browser=not no_browser)
+
+
+@app.command(rich_help_panel=LEARNERS)
+def configure() -> None:
+    """Configure Jupyter for the course: lessons open as notebooks, and short messages replace expected tracebacks. The
+    settings apply to the whole Python environment, so use it only for the course."""
+    from utils.cli import configure as configuring
+
+    with report_errors():
+        configuring.configure()
+        typer.echo(f"Jupyter is configured for the course in {sys.prefix}.")
 
 
 @app.command(rich_help_panel=LEARNERS)
@@ -46,6 +58,27 @@ def fetch(
     with report_errors():
         fetcher.fetch_gpt2(typer.echo)
         typer.echo(f"The real GPT-2 is downloaded and verified. {fetcher.next_weights_notice()}")
+
+
+progress = typer.Typer(no_args_is_help=True, help="Combine records of progress.")
+app.add_typer(progress, name="progress", rich_help_panel=LEARNERS)
+
+
+@progress.callback()
+def _group() -> None:
+    """With a callback, Typer keeps the name of the only command."""
+
+
+@progress.command()
+def merge(file: Path = typer.Argument(..., help="The progress file from another machine: .progress.json.")) -> None:
+    """Add the progress from a file to the progress on this machine. An exercise is passed if it was passed on either
+    machine."""
+    from utils.feedback import progress
+
+    with report_errors():
+        n_new = progress.merge_progress(file)
+        new = "1 further exercise is" if n_new == 1 else f"{n_new or 'No'} further exercises are"
+        typer.echo(f"{new} passed. Your progress is in {progress.progress_path()}.")
 
 
 @app.command(rich_help_panel=LEARNERS)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from utils.feedback import progress
+from utils.feedback.progress import sentence_path
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, find_source
 from utils.gpt2.tokenizer import backend_tokenizer
@@ -42,7 +41,7 @@ def _handle_message(widget: Widget, message: Mapping[str, Any]) -> None:
 
 def save_sentence(text: str) -> str:
     """Save a sentence unless it is too short or too long for the pictures. Return a message for the learner."""
-    path = _sentence_path()
+    path = sentence_path()
     if path is None:
         return "Your sentence is not kept, because COURSE_PROGRESS is off."
     text = " ".join(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").split())
@@ -62,13 +61,8 @@ def save_sentence(text: str) -> str:
     return f"Kept: {len(ids)} tokens. {use}{_describe_unknown_tokens(ids)}"
 
 
-def _sentence_path() -> Path | None:
-    store = progress.progress_path()
-    return store and store.with_name(f"{store.name}.sentence")
-
-
 def _read_sentence() -> str:
-    path = _sentence_path()
+    path = sentence_path()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         text = path.read_text(encoding="utf-8").strip() if path else ""
         return text if FEWEST <= len(backend_tokenizer().encode(text).ids) <= MOST else ""

@@ -1,8 +1,8 @@
 """A learner's progress: passed exercises and answered questions, stored in one small file on this machine only.
 
-The file is `.progress.json` in the course folder, or the path in COURSE_PROGRESS ("off" disables progress). A write
-replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock, which the operating
-system releases when a process dies. A damaged file is renamed, not overwritten.
+The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
+progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
+which the operating system releases when a process dies. A damaged file is renamed, not overwritten.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.feedback.learner_data import belongs_to_user, learner_folder
 from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 STATES = ("passed", "failed", "todo")
+NAME = ".progress.json"
 ANSWERS = "answers"  # a key beside the names of the lessons; no lesson has this name
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
@@ -31,7 +33,17 @@ def progress_path() -> Path | None:
     setting = os.environ.get("COURSE_PROGRESS")
     if setting == "off":
         return None
-    return Path(setting) if setting else lessons.ROOT / ".progress.json"
+    if setting:
+        return Path(setting)
+    path = learner_folder() / NAME
+    _migrate_old_files(path)
+    return path
+
+
+def sentence_path() -> Path | None:
+    """Return the path of the learner's sentence, or None if progress is disabled."""
+    path = progress_path()
+    return path and path.with_name(f"{path.name}.sentence")
 
 
 def read_progress() -> ProgressTable:
@@ -94,6 +106,68 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
     _update_file(lambda content: _table(content, ANSWERS).__setitem__(start["question"], entry))
 
 
+def merge_progress(source: Path) -> int:
+    """Add the content of another progress file to this one. Return how many exercises are passed that were not before.
+
+    An exercise is passed if either file says so. A merge of files with the same entries changes nothing.
+
+    Raises:
+        ValueError: `source` is damaged, or progress is disabled.
+        OSError: a file cannot be read or written.
+    """
+    path = progress_path()
+    if path is None:
+        raise ValueError("Progress is disabled, because COURSE_PROGRESS is off. Remove this variable.")
+    if not source.is_file():
+        raise ValueError(f"There is no file {source}. Name a progress file: its name is usually {NAME}.")
+    try:
+        other = _load(source)
+    except ValueError:
+        raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.") from None
+    before = _count_passed()
+    _replace_content(path, lambda content: _merge_tables(content, other))
+    return _count_passed() - before
+
+
+def _count_passed() -> int:
+    return sum(entry["status"] == "passed" for entries in read_progress().values() for entry in entries.values())
+
+
+def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
+    """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins."""
+    for table, theirs in other.items():
+        if not isinstance(theirs, dict):
+            content.setdefault(table, theirs)
+            continue
+        mine = _table(content, table)
+        for name, entry in theirs.items():
+            is_valid = _is_answer if table == ANSWERS else _is_entry
+            both = [each for each in (mine.get(name), entry) if is_valid(each)]
+            mine[name] = dict(max(both, key=lambda each: each["when"])) if both else mine.get(name, entry)
+            if both and table != ANSWERS:
+                mine[name]["status"] = min((each["status"] for each in both), key=STATES.index)
+                mine[name]["tries"] = max(each["tries"] for each in both)
+
+
+@functools.cache
+def _migrate_old_files(path: Path) -> None:
+    """Move progress and the sentence from the folder where older versions stored them, if they belong to this user."""
+    old = lessons.ROOT / NAME
+    sentence = old.with_name(f"{NAME}.sentence")
+    with contextlib.suppress(OSError, ValueError):
+        if belongs_to_user(old):
+            content = _load(old)
+            _replace_content(path, lambda mine: _merge_tables(mine, content))
+            old.unlink()
+            old.with_name(f"{NAME}.lock").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        new = path.with_name(sentence.name)
+        if belongs_to_user(sentence) and not new.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(new, sentence.read_bytes())
+            sentence.unlink()
+
+
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
@@ -113,25 +187,31 @@ def _load_or_empty() -> dict[str, Any]:
 
 
 def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
-    """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
-
-    Print a warning, once per process, if the file cannot be written.
-    """
+    """Apply `change` to the content of the file. Print a warning, once per process, if it cannot be written."""
     path = progress_path()
     if path is None:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _exclusive_access(path):
-            try:
-                content = _load(path)
-            except ValueError:
-                os.replace(path, path.with_name(path.name + ".damaged"))
-                content = {}
-            change(content)
-            write_atomically(path, json.dumps(content, indent=1, sort_keys=True))
+        _replace_content(path, change)
     except OSError as error:
         _warn_not_saved(path, error.strerror or str(error))
+
+
+def _replace_content(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
+
+    Raises:
+        OSError: the file cannot be read or written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _exclusive_access(path):
+        try:
+            content = _load(path)
+        except ValueError:
+            os.replace(path, path.with_name(path.name + ".damaged"))
+            content = {}
+        change(content)
+        write_atomically(path, json.dumps(content, indent=1, sort_keys=True))
 
 
 @functools.cache

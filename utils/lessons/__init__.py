@@ -9,6 +9,7 @@ from utils.lessons.files import (
     all_lessons,
     find_lesson,
     hold_lock,
+    is_lesson_file,
     read_text,
     write_atomically,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "definition_source",
     "find_lesson",
     "hold_lock",
+    "is_lesson_file",
     "load_lesson",
     "parse_cell",
     "parse_lesson",

@@ -30,6 +30,12 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
     return [latest[stem] for stem in sorted(latest)]
 
 
+def is_lesson_file(path: Path) -> bool:
+    """Tell whether the name of a file is that of a lesson of this course, such as 02_simplified_attention.ipynb."""
+    name = FILE_NAME.fullmatch(path.name)
+    return bool(name) and (ROOT / "utils" / "checks" / f"{name[2]}.py").is_file()
+
+
 def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     """Return the file of a lesson in `folder` (default: `solutions/`).
 
