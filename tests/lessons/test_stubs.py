@@ -4,7 +4,7 @@ import pytest
 
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
-from utils.lessons.stubs import has_code_after_stub
+from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
 STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImplementedError("f")\n'
 
@@ -26,11 +26,32 @@ def test_what_stands_below_a_stub(source, found):
     assert has_code_after_stub(source, "f") is found
 
 
-def test_the_report_names_the_line_to_delete(snapshot, tmp_path):
+@pytest.mark.parametrize(
+    "source, found",
+    [
+        (STUB, False),
+        (STUB.replace("    raise", "    y = x.sum()\n    raise"), True),
+        (STUB.replace("    # YOUR CODE HERE\n", "    y = x.sum()\n"), True),
+        (STUB.replace("    # YOUR CODE HERE\n", ""), False),
+        (STUB.replace("    # YOUR CODE HERE", "    y = x\n    # YOUR CODE HERE"), False),  # the page's own line
+        ("class A:\n    " + STUB.replace("    raise", "    y = x\n    raise").replace("\n", "\n    "), True),
+        (STUB.replace("    raise", "    y = x\n    raise").replace('("f")', '("g")'), False),
+        ("def f(x):\n    return x(\n", False),
+    ],
+)
+def test_what_stands_above_a_stub(source, found):
+    assert has_code_above_stub(source, "f") is found
+
+
+@pytest.mark.parametrize("edit", ["below", "above"])
+def test_the_report_names_the_line_to_delete(edit, snapshot, tmp_path):
     path = tmp_path / "page.py"
-    path.write_text(
-        STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"') + "    return x.sum(dim=1)\n", encoding="utf-8"
-    )
+    stub = STUB.replace("f(x)", "row_sums(x)").replace('"f"', '"row_sums"')
+    answers = {
+        "below": stub + "    return x.sum(dim=1)\n",
+        "above": stub.replace("    raise", "    sums = x.sum(dim=1)\n    raise") + "    return sums\n",
+    }
+    path.write_text(answers[edit], encoding="utf-8")
     names = {}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     report = diagnose(find_exercise("row_sums"), names["row_sums"])

@@ -36,7 +36,7 @@ from utils.feedback.runner import (
 from utils.feedback.source_lint import find_lint
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.feedback.timeout import Timeout
-from utils.lessons.stubs import has_code_after_stub
+from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
 # Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
 # names the line that gives nan.
@@ -155,8 +155,10 @@ def _todo_message(probe: Probe) -> str | None:
     if owner not in ("", name):
         return f"it needs `{owner}`, which has not been attempted yet."
     handle = f'"{name}"' if probe.exercise.kind == "value" else name
-    if has_code_after_stub(probe.runner.inspect_code().source, unfinished[0]):
-        line = f'raise NotImplementedError("{unfinished[0]}")'
+    source, line = probe.runner.inspect_code().source, f'raise NotImplementedError("{unfinished[0]}")'
+    if has_code_above_stub(source, unfinished[0]):
+        return f"`{line}` still ends the function after your code: delete this line."
+    if has_code_after_stub(source, unfinished[0]):
         return f"`{line}` still ends the function before your code below it runs: delete this line."
     start = f"`{method}` has not been attempted yet." if method not in ("", "__init__") else "not attempted yet."
     return f"{start} `hint({handle})` gives a nudge."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -62,6 +63,29 @@ def has_code_after_stub(source: str, name: str) -> bool:
         return False
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return any(any(map(_is_answer_statement, _after_stub(function.body, name))) for function in functions)
+
+
+def has_code_above_stub(source: str, name: str) -> bool:
+    """Return whether an answer was written between a stub's comment and its `raise`, or instead of the comment.
+
+    Code above the comment may be the page's own.
+
+    Args:
+        source: the source of the functions.
+        name: the dotted name in the stub's error.
+    """
+    try:
+        tree = ast.parse(source := textwrap.dedent(source))
+    except SyntaxError:
+        return False
+    lines = source.splitlines()
+    blocks = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    pairs = [pair for block in blocks for pair in itertools.pairwise(block) if _is_stub(pair[1], name)]
+    return any(
+        not (isinstance(before, ast.Expr) and isinstance(before.value, ast.Constant))
+        and not any(line.strip() == TODO for line in lines[before.end_lineno : stub.lineno])
+        for before, stub in pairs
+    )
 
 
 def _after_stub(statements: list[ast.stmt], name: str) -> list[ast.stmt]:

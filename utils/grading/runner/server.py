@@ -15,7 +15,7 @@ from typing import Any
 import utils
 from utils import lessons
 from utils.feedback.exercise import AnswerSignature
-from utils.feedback.observe import build_failure
+from utils.feedback.observe import Observation, build_failure
 from utils.feedback.runner import InProcessRunner
 from utils.feedback.timeout import Timeout
 from utils.grading.runner.answer_extraction import (
@@ -151,12 +151,13 @@ class RunnerServer:
             return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
             return OutOfMemory(), b""
-        except KeyboardInterrupt:
-            if self.alarm.fired:
+        except BaseException as error:  # A page can raise anything, and so can inspecting a strange result.
+            if isinstance(error, KeyboardInterrupt) and self.alarm.fired:
                 raise
-            return Raised("KeyboardInterrupt", "The answer raises it itself."), b""
-        except (Exception, SystemExit) as error:  # For example, inspecting a strange result can raise anything.
-            return Raised(clip(type(error).__name__), clip(str(error))), b""
+            if request.method == "run":  # The answer itself raised it: `run` records every other exception.
+                return Done(packer.pack(Observation(failure=build_failure(error, self.pages.runner.answer)))), b""
+            text = str(error) or "The page raises it itself."
+            return Raised(clip(type(error).__name__), clip(text)), b""
 
 
 def silence_output() -> None:
