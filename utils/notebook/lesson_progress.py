@@ -16,6 +16,7 @@ from urllib.parse import quote
 from utils import lessons
 from utils.feedback.exercise import all_exercises
 from utils.feedback.progress import read_progress
+from utils.lessons.updates import Update, find_outdated_cells
 from utils.show.html import MARK
 
 WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
@@ -48,7 +49,8 @@ class ExerciseProgress:
 class LessonProgress:
     """One lesson.
 
-    It has a stem, a title, a duration in minutes (None if unknown), the file to open, and its exercises in order.
+    It has a stem, a title, a duration in minutes (None if unknown), the file to open, its exercises in order, and the
+    cells that are newer in the course than in this file.
     """
 
     stem: str
@@ -56,6 +58,7 @@ class LessonProgress:
     minutes: int | None = None
     path: Path | None = None
     exercises: list[ExerciseProgress] = field(default_factory=list)
+    updates: list[Update] = field(default_factory=list)
 
     @property
     def n_passed(self) -> int:
@@ -133,7 +136,8 @@ def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], record
                 name, entry.get("status", "todo"), entry.get("tries", 0), entry.get("when", ""), places.get(name, "")
             )
         )
-    return LessonProgress(stem, title, minutes, paths[0] if paths else None, items)
+    updates = find_outdated_cells(paths[0]) if paths else []
+    return LessonProgress(stem, title, minutes, paths[0] if paths else None, items, updates)
 
 
 def _heading_cells(lesson: lessons.Lesson, names: list[str]) -> dict[str, str]:

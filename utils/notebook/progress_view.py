@@ -8,8 +8,9 @@ from utils import lessons
 from utils.notebook.calibration import SURE, Calibration, WarmUp, load_calibration, load_warm_up
 from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgress, load_progress
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
-from utils.show.html import TEXT_COLOUR, escape, inline_html, status_mark
+from utils.show.html import TEXT_COLOUR, code_block, escape, inline_html, status_mark
 
+UPDATED = "A new release of the course changed these cells, and your copy has their earlier text:"
 SHOWN = "progress().save() writes my_course.html, a page that shows what you built."
 
 
@@ -91,7 +92,8 @@ class ProgressView:
             lines += [str(self.answers), f"progress().warm_up() asks {self.answers.repeated} again."]
         if self.n_passed:
             lines.append(SHOWN)
-        return "\n".join(lines)
+        updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
+        return "\n".join([*lines, *([UPDATED] if updates else []), *updates])
 
     def _repr_html_(self) -> str:
         go_on = "<b>You have passed every exercise.</b>" if self.n_exercises else ""
@@ -110,7 +112,18 @@ class ProgressView:
             )
         if self.n_passed:
             parts.append(f"<div>{inline_html(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
+        if any(page.updates for page in self.pages):
+            parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages)]
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
+
+
+def _updates_html(page: LessonProgress) -> str:
+    """Return the changed cells of a lesson. Each shows its new text when it is opened, so that it can be copied."""
+    lesson = _link_html(page.link_address(), f"lesson {page.stem[:2]}")
+    return "".join(
+        f"<details><summary>{lesson}: {inline_html(update.name)}</summary>{code_block(update.after)}</details>"
+        for update in page.updates
+    )
 
 
 def _row(page: LessonProgress) -> str:
