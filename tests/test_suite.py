@@ -1,4 +1,4 @@
-"""Test the test suite itself: strict notebooks, progress files, and reports of cells that cannot run."""
+"""Test the test suite itself: settings of the notebooks, progress files, and reports of cells that cannot run."""
 
 import json
 import os
@@ -15,7 +15,6 @@ from tests.browser import harness as browser
 from tests.fresh_python import environment_without, run_python
 from utils.lessons import ROOT
 
-STRICT = "import os; assert os.environ.get('COURSE_CHECKS') == 'strict'"
 FREE = "import os; assert 'COURSE_CHECKS' not in os.environ"
 ALONE = """import os, pathlib
 store = pathlib.Path(os.environ['COURSE_PROGRESS'])
@@ -46,23 +45,20 @@ def run(folder: Path, notebooks: dict[str, str], *workers: str) -> tuple[int, st
 
 
 def test_each_notebook_meets_the_checks_and_an_empty_store_as_its_reader_does(tmp_path: Path) -> None:
-    """Solved notebooks are strict, student copies are not. No notebook sees the progress of another, or of the user."""
+    """Checks are not strict. No notebook sees the progress of another, or of the user."""
     right = {
-        "tests/solved/01_a": f"{STRICT}\n{ALONE}\n{ONE_THREAD}",
-        "tests/solved/02_b": f"{STRICT}\n{ALONE}",
-        "course/01_a": f"{FREE}\n{ALONE}\n{LOOPBACK}",
+        "course/01_a": f"{FREE}\n{ALONE}\n{LOOPBACK}\n{ONE_THREAD}",
         "course/02_b": f"{FREE}\n{ALONE}",
     }
-    wrong = {"tests/solved/03_c": FREE, "course/03_c": STRICT}
-    status, said = run(tmp_path, right | wrong)
-    assert "2 failed, 4 passed" in said, said
+    status, said = run(tmp_path, right | {"course/03_c": "assert False"})
+    assert "1 failed, 2 passed" in said, said
     assert all(f"PASSED {name}.ipynb" in said for name in right), said
     assert "something asked for" not in said and status == 1
 
 
 def test_a_swallowed_request_fails_the_run_and_is_named(tmp_path: Path) -> None:
-    solved = {"tests/solved/01_a": f"{STRICT}\n{ALONE}"}
-    status, said = run(tmp_path, {"course/01_a": CONNECTS, "course/02_b": LOOKS_UP} | solved, "-n", "2")
+    notebooks = {"course/01_a": CONNECTS, "course/02_b": LOOKS_UP, "course/03_c": ALONE}
+    status, said = run(tmp_path, notebooks, "-n", "2")
     assert "3 passed" in said and "something tried to reach: 192.0.2.7, example.org" in said and status == 1, said
 
 

@@ -1,6 +1,6 @@
 """Every solved lesson in a real browser, with the outputs of the run that the book also uses.
 
-nbval runs every lesson untouched and solved; test_lab.py runs an untouched lesson in Lab and fills its gaps.
+nbval runs every untouched lesson; test_lab.py runs an untouched lesson in Lab and fills its gaps.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,6 @@ from utils.feedback.exercise import all_exercises
 STEMS = [path.stem for path in lessons.all_lessons()]
 ASK_THE_KERNEL = ("sentence",)  # explorers that need it; test_notebook7.py uses them
 THEMES = ("Light", "Dark")  # of the even and the odd lessons
-
-
-@pytest.fixture(scope="module")
-def executed_lessons(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """All lessons with their answers and their outputs."""
-    return executed(STEMS, tmp_path_factory.mktemp("executed"))
 
 
 def choose_heads(cell: Locator) -> None:
@@ -99,8 +93,8 @@ def solved(notebook: browser.Notebook, stem: str, theme: str) -> None:
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_solved_lesson(lab: browser.Lab, executed_lessons: list[Path], stem: str) -> None:
-    lab.replace_notebooks(executed_lessons, trusted=True)
+def test_a_solved_lesson(lab: browser.Lab, tmp_path: Path, stem: str) -> None:
+    lab.replace_notebooks([executed(stem, tmp_path)], trusted=True)
     page, notebook = lab.page, lab.open_notebook(stem)
     with browser.screenshot_on_failure(page, f"{stem}-failure"):
         solved(notebook, stem, THEMES[int(stem[:2]) % 2])

@@ -12,8 +12,9 @@ from ipywidgets.embed import dependency_state
 from playwright.sync_api import Locator, expect
 
 from tests.browser import harness as browser
-from utils import explore, lessons
-from utils.book.lesson_outputs import SCRIPTS, collect_outputs
+from tests.lesson_runs import run_outputs
+from utils import explore
+from utils.book.lesson_outputs import SCRIPTS
 from utils.show.widget import widget_class
 
 SOLVED = browser.ROOT / "tests" / "solved"
@@ -31,22 +32,18 @@ def unrun(stem: str, folder: Path) -> Path:
     return path
 
 
-def executed(stems: list[str], folder: Path) -> list[Path]:
-    """Write the solved lessons with all their outputs to `folder`. The book uses the outputs of the same run."""
-    read = [lessons.read_lesson(lessons.find_lesson(stem)) for stem in stems]
-    runs = collect_outputs(read, print, workers=1)
-    paths = []
-    for stem in stems:
-        notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
-        for number, (cell, outputs) in enumerate(zip(notebook.cells, runs[stem]["outputs"], strict=True), 1):
-            if cell.cell_type == "code":
-                cell.outputs, cell.execution_count = [nbformat.from_dict(output) for output in outputs], number
-        models = widget_models(runs[stem]["widgets"])
-        saved = {"version_major": 2, "version_minor": 0, "state": models}
-        notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": saved}
-        paths.append(folder / f"{stem}.ipynb")
-        nbformat.write(notebook, paths[-1])
-    return paths
+def executed(stem: str, folder: Path) -> Path:
+    """Write the solved lesson with all its outputs to `folder`."""
+    run = run_outputs(stem)
+    notebook = nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4)
+    for number, (cell, outputs) in enumerate(zip(notebook.cells, run["outputs"], strict=True), 1):
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [nbformat.from_dict(output) for output in outputs], number
+    saved = {"version_major": 2, "version_minor": 0, "state": widget_models(run["widgets"])}
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": saved}
+    path = folder / f"{stem}.ipynb"
+    nbformat.write(notebook, path)
+    return path
 
 
 def widget_models(widgets: dict[str, dict]) -> dict[str, dict]:

@@ -1,4 +1,4 @@
-"""Run the lessons with their answers. nbval compares later runs with the resulting notebooks."""
+"""Run the lessons with their answers. The tests compare later runs with the resulting notebooks."""
 
 from __future__ import annotations
 
@@ -122,9 +122,14 @@ def _keep_text_outputs(notebook: Any) -> Any:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [kept for output in cell.outputs if (kept := _text_output(output))]
+            cell.outputs = text_outputs(cell.outputs)
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     return notebook
+
+
+def text_outputs(outputs: list[dict]) -> list[dict]:
+    """Return the text of a cell's outputs, without everything that differs between runs."""
+    return [kept for output in outputs if (kept := _text_output(output))]
 
 
 def _has_failed(cell: dict) -> bool:

@@ -1,0 +1,3 @@
+"""nbval does not run the solved notebooks, because test_outputs.py compares them with a run that other tests share."""
+
+collect_ignore_glob = ["*.ipynb"]
