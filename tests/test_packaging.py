@@ -54,7 +54,7 @@ def pinned(requirements: list[Requirement], python: str, system: str) -> dict[st
 
 @pytest.fixture(scope="module")
 def lock() -> list[Requirement]:
-    return [Requirement(line) for line in LOCK.splitlines() if line and not line.startswith("#")]
+    return [Requirement(line) for line in (line.partition("#")[0].strip() for line in LOCK.splitlines()) if line]
 
 
 def test_the_lock_pins_every_line_and_names_no_place(lock: list[Requirement]) -> None:
@@ -105,13 +105,34 @@ def test_what_the_packages_need_is_pinned_too(lock: list[Requirement]) -> None:
     assert not missing, f"these are needed and not in requirements.lock (needed, by whom): {missing}"
 
 
+def test_a_learner_installs_all_packages_but_those_for_developers(lock: list[Requirement]) -> None:
+    """The dependencies of the course, followed through the metadata of the packages, are those without a mark."""
+    marked = {canonicalize_name(line.partition("==")[0]) for line in LOCK.splitlines() if line.endswith("# dev")}
+    queue, visited = [Requirement(line) for line in PROJECT["dependencies"]], set()
+    while queue:
+        requirement = queue.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if (name, extras) in visited or not holds(requirement, {"extra": ""}) or name.startswith(TORCH_BRINGS):
+            continue
+        visited.add((name, extras))
+        for need in map(Requirement, requires(name) or ()):
+            if any(holds(need, {"extra": extra}) for extra in {"", *extras}):
+                need.marker = None
+                queue.append(need)
+    needed = {name for name, _ in visited}
+    here = {canonicalize_name(r.name) for r in lock if holds(r)}
+    assert needed == here - marked, "run `make lock`"
+    assert {"pytest", "ruff", "basedpyright", "playwright", "sphinx", "distributed", "pre-commit"} <= marked
+    assert len(needed) > 100
+
+
 def test_conda_takes_the_same_road() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
     names = [Requirement(entry).name for entry in conda]
     assert names == ["python", "pip"], "packages come from the lock, not from conda"
-    assert pip == ["-r requirements.lock", "-e ."]
+    assert pip == ["-c requirements.lock", "-e ."]
     allowed = Requirement(conda[0]).specifier
     assert all(allowed.contains(python) for python in PYTHONS)
     lowest = PROJECT["requires-python"]

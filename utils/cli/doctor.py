@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from utils import lessons
+from utils.cli.configure import is_configured
 
 PACKAGES = (
     "torch",
@@ -26,7 +27,7 @@ PACKAGES = (
     "matplotlib",
     "circuitsvis",
 )
-INSTALL = "pip install -r requirements.lock -e ."
+INSTALL = "pip install -c requirements.lock -e ."
 KERNEL = "python -m ipykernel install --sys-prefix"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -59,7 +60,7 @@ def status_symbols(encoding: str | None) -> str:
 
 def collect_findings() -> list[Finding]:
     """Examine everything that a learner or an instructor may need."""
-    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _lessons(), _sandbox(), _browser()]
+    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _settings(), _lessons(), _sandbox(), _browser()]
 
 
 def _python() -> Finding:
@@ -95,7 +96,7 @@ def _pinned_versions() -> dict[str, str]:
 
     lock = lessons.ROOT / "requirements.lock"
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.exists() else []
-    pinned = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    pinned = [Requirement(line) for line in (line.partition("#")[0].strip() for line in lines) if line]
     return {r.name: str(r.specifier).removeprefix("==") for r in pinned if r.marker is None or r.marker.evaluate()}
 
 
@@ -147,6 +148,12 @@ def _kernel() -> Finding:
     if shutil.which(program) is None:
         return Finding("kernel", f"the python3 kernel starts {program}, which does not exist", KERNEL)
     return Finding("kernel", "python3")
+
+
+def _settings() -> Finding:
+    if is_configured():
+        return Finding("Jupyter", "configured for the course")
+    return Finding("Jupyter", "has its own settings", "coginst configure", is_required=False)
 
 
 def _lessons() -> Finding:

@@ -1,0 +1,81 @@
+"""Create .venv, install the packages of the course in it, and configure Jupyter. `make lab` and `make test` run this.
+
+This file runs before any package is installed, and with any Python that a user may have. So it uses only the standard
+library, and no syntax that a Python which is too old cannot read.
+
+Usage: python utils/cli/install.py [EXTRAS]     such as dev,book; without extras, what a learner needs
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+LOG = VENV / "install.log"
+OLDEST = (3, 10)
+
+
+def main(extras: str = "") -> None:
+    """Install the course with these extras. If this fails, show the end of the log and exit with status 1."""
+    if sys.version_info < OLDEST:
+        sys.exit(
+            "This course needs Python {}.{} or later, and {} is {}.{}. Name a newer one: make lab"
+            " PYTHON=python3.12".format(*OLDEST, Path(sys.executable).name, *sys.version_info[:2])
+        )
+    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+    python = str(VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+    expected, start = count_locked(bool(extras)), time.monotonic()
+    print(f"Installing about {expected} packages in .venv. The log is {LOG.relative_to(ROOT)}.", flush=True)
+    # The lock file only constrains versions, so that one file serves every selection of packages.
+    request = ["install", "-c", "requirements.lock", "-e", f".[{extras}]" if extras else "."]
+    pip = [python, "-m", "pip", *request, "--disable-pip-version-check", "--no-input", "--progress-bar=off"]
+    uv = shutil.which("uv")
+    commands = ([[uv, "pip", *request, "--python", python]] if uv else []) + [pip]
+    if not any(run_logged(command, expected) for command in commands):
+        print("".join(LOG.read_text(encoding="utf-8", errors="replace").splitlines(True)[-20:]), file=sys.stderr)
+        sys.exit(f"The packages could not be installed. The complete log is {LOG}.")
+    print(f"Installed in {time.monotonic() - start:.0f} s.")
+    subprocess.run([python, "-m", "utils.cli", "configure"], cwd=ROOT, check=True)
+    for name in [".ready", ".ready-dev"] if extras else [".ready"]:
+        (VENV / name).touch()
+
+
+def count_locked(with_developers: bool) -> int:
+    """Return how many packages the lock file names. A line that ends in `# dev` is only for developers."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    return len({line.partition("==")[0] for line in lines if "==" in line and (with_developers or "# dev" not in line)})
+
+
+def run_logged(command: list, expected: int) -> bool:
+    """Run a command with its output in the log. On a terminal, show its progress. Return whether it succeeded."""
+    with open(LOG, "wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            if sys.stdout.isatty():
+                print(f"\r{describe_progress(expected):79.79}", end="", flush=True)
+            time.sleep(0.2)
+    if sys.stdout.isatty():
+        print(f"\r{'':79}\r", end="")
+    return process.returncode == 0
+
+
+def describe_progress(expected: int) -> str:
+    """Return a progress bar: the first half shows the packages that are found, the second half those installed."""
+    text = LOG.read_text(encoding="utf-8", errors="replace")
+    found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
+    if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the words of pip and of uv
+        found = expected
+    installed = len(list(VENV.glob("[Ll]ib/**/site-packages/*.dist-info"))) if found == expected else 0
+    done = min(found, expected) + min(installed, expected)
+    downloads = re.findall(r"(?m)^ *Downloading ([\w.]+).*(\(\d[\d.]* ?[MG]i?B\))", text)
+    action = f"downloading {' '.join(downloads[-1])}" if downloads and not installed else "installing"
+    bar = "#" * (30 * done // (2 * expected))
+    return f"[{bar:30}] {100 * done // (2 * expected):3d} %  {action}"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
