@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import utils
 from tests.grading.student_notebooks import notebook, notebook_with_answer, reference_notebook, unsolved_notebook
 from utils.cli.commands import app
+from utils.cli.grading import parse_limits
 from utils.grading import engine
 from utils.grading.judge import bubblewrap, shared_folder
 from utils.grading.judge.results import LessonResult, read_result, read_results, result_path
@@ -386,9 +387,9 @@ def test_what_cannot_be_graded_is_refused(tmp_path, arguments, snapshot):
 
 
 def test_limits_are_read():
-    assert engine.parse_limits("10s,2G") == ResourceLimits(10.0, 2 << 30)
-    assert engine.parse_limits("500M") == ResourceLimits(10.0, 500 << 20)
-    assert engine.parse_limits(" 2m ") == ResourceLimits(120.0, 2 << 30)
+    assert parse_limits("10s,2G") == ResourceLimits(10.0, 2 << 30)
+    assert parse_limits("500M") == ResourceLimits(10.0, 500 << 20)
+    assert parse_limits(" 2m ") == ResourceLimits(120.0, 2 << 30)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "", "a\0b", "a\\b"])

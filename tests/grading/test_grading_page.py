@@ -3,12 +3,16 @@
 import ast
 import re
 
+from torch import Generator
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from utils.cli.commands import app
+from utils.feedback.observe import values_identical
 from utils.grading.intake import archives, collect
 from utils.grading.judge import results
+from utils.grading.judge.submissions import exercises_by_lesson
+from utils.grading.judge.verdicts import with_seed
 from utils.grading.reports import tally
 from utils.grading.runner.isolation import ResourceLimits
 from utils.lessons import ROOT
@@ -84,3 +88,20 @@ def test_its_links_lead_somewhere_and_it_is_linked_to():
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", PAGE):
         assert (ROOT / "docs" / link).exists(), link
     assert "](grading.md)" in (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+
+
+def test_every_exercise_that_stays_the_same_for_every_seed_is_named():
+    """An exercise must be named if at least half of its cases are equal for two seeds."""
+    paragraph = PAGE.partition("**The seed.**")[2].partition("\n**")[0]
+    for stem, exercises in exercises_by_lesson().items():
+        for name, exercise in exercises.items():
+            one, two = ([c for s in (0, 1) for c in with_seed(exercise, seed).sample_cases(s)] for seed in (1, 2))
+            same = [any(_cases_equal(case, other) for other in two) for case in one]
+            if 2 * sum(same) >= len(same):
+                assert f"`{name}`" in paragraph or (stem[:2] == "01" and "texts of lesson 01" in paragraph), name
+
+
+def _cases_equal(case, other):
+    seeds = [[a.initial_seed() for a in c.args if isinstance(a, Generator)] for c in (case, other)]
+    values = ((c.args, dict(c.kwargs), c.init) for c in (case, other))
+    return seeds[0] == seeds[1] and all(map(values_identical, *values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from pathlib import Path
 from typing import Literal
@@ -111,9 +112,10 @@ def grade(
         "--unencrypted",
         help="Permit --dask with another machine without TLS. Everyone on the network can use it.",
     ),
-    isolation: Literal["bwrap", "none"] = typer.Option(
+    isolation: Literal["bwrap", "container", "none"] = typer.Option(
         "bwrap", help="How answers are isolated. Use none only for answers that you trust."
     ),
+    image: str = typer.Option("", help="The image for --isolation container (see docs/grading.md)."),
     nbgrader: Path | None = typer.Option(
         None, metavar="GRADEBOOK.DB", help="Also write the points into this nbgrader gradebook."
     ),
@@ -132,8 +134,8 @@ def grade(
         if nbgrader:
             nbgrader_gradebook.check_gradebook(nbgrader, stems)
         handed_out = tuple(sorted(engine.resolve_stems(with_answers or [])))
-        limits = engine.parse_limits(limit)
-        settings = engine.Settings(limits, isolation, handed_out, keep_seed(out, seed))
+        limits = parse_limits(limit)
+        settings = engine.Settings(limits, isolation, handed_out, keep_seed(out, seed), image)
         if isolation == "none":
             print_warning(UNPROTECTED)
         with (
@@ -165,6 +167,29 @@ def grade(
         if done.lost_submissions:
             print_error("To try these submissions again, run the same command: finished results are kept.")
             raise typer.Exit(1)
+
+
+def parse_limits(text: str) -> ResourceLimits:
+    """Parse limits such as "10s,2G", "30s" or "500M".
+
+    Raises:
+        GradingError: a part of the text is no limit, or is 0.
+    """
+    from utils.grading.judge.submissions import GradingError
+
+    seconds, memory = ResourceLimits()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smMG])\s*", part)
+        number = float(match[1]) if match else 0.0
+        if match is None or not number:
+            raise GradingError(
+                f"--limit takes CPU time in s or m and memory in M or G, such as 10s,2G. You passed {text!r}."
+            )
+        if match[2] in "sm":
+            seconds = number * (60 if match[2] == "m" else 1)
+        else:
+            memory = int(number * (1 << (30 if match[2] == "G" else 20)))
+    return ResourceLimits(seconds, memory)
 
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import threading
 import time
 from collections import Counter, deque
@@ -31,6 +30,7 @@ from utils.feedback.exercise import find_exercise
 from utils.feedback.report import Report
 from utils.grading.executors import local_executor
 from utils.grading.judge.bubblewrap import MOUNTED_PACKAGES, Isolation, SandboxError, isolation_problem
+from utils.grading.judge.container import container_problem
 from utils.grading.judge.results import (
     SCHEMA,
     LessonResult,
@@ -71,7 +71,7 @@ class Settings:
 
     Attributes:
         limits: the resource limits for one exercise.
-        isolation: "bwrap", or "none" for answers that are trusted.
+        isolation: "bwrap", "container" with an `image`, or "none" for answers that are trusted.
         with_answers: the stems of the lessons whose answers the students have received.
         seed: the instructor's seed for the numbers in random cases; None for the numbers of the release.
     """
@@ -80,6 +80,7 @@ class Settings:
     isolation: Isolation = "bwrap"
     with_answers: tuple[str, ...] = ()
     seed: int | None = None
+    image: str = ""
 
 
 @dataclass
@@ -158,6 +159,9 @@ def grade_submission(submission: Submission, settings: Settings) -> LessonResult
             return _get_judge(settings).grade(submission)
         except SandboxError as error:
             raise SandboxError(f"On the machine {platform.node()}: {error}") from None
+        finally:
+            if settings.isolation == "container":  # Each submission has its own container.
+                close_judges()
 
 
 def report_answer(name: str, source: str) -> Report:
@@ -191,7 +195,7 @@ def _get_judge(settings: Settings) -> Judge:
     if settings not in _judges:
         close_judges()
         os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on which weights a machine has.
-        sandbox = Sandbox(settings.isolation)
+        sandbox = Sandbox(settings.isolation, settings.image)
         _judges[settings] = Judge(sandbox, settings.limits, settings.with_answers, settings.seed)
     return _judges[settings]
 
@@ -229,7 +233,8 @@ def grade(
         SandboxError: `settings` request isolation, which this machine does not support.
     """
     settings = settings or Settings()
-    if settings.isolation == "bwrap" and executor is None and (why := isolation_problem()):
+    problems = {"bwrap": isolation_problem, "container": lambda: container_problem(settings.image)}
+    if settings.isolation in problems and executor is None and (why := problems[settings.isolation]()):
         raise SandboxError(why)
     stems = resolve_stems(names) or submitted_lessons(folder)
     if not stems:
@@ -371,24 +376,3 @@ def _grade_all(
     finally:
         if executor is None:
             pool.shutdown(cancel_futures=True)
-
-
-def parse_limits(text: str) -> ResourceLimits:
-    """Parse limits such as "10s,2G", "30s" or "500M".
-
-    Raises:
-        GradingError: a part of the text is no limit, or is 0.
-    """
-    seconds, memory = LIMITS
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smMG])\s*", part)
-        number = float(match[1]) if match else 0.0
-        if match is None or not number:
-            raise GradingError(
-                f"--limit takes CPU time in s or m and memory in M or G, such as 10s,2G. You passed {text!r}."
-            )
-        if match[2] in "sm":
-            seconds = number * (60 if match[2] == "m" else 1)
-        else:
-            memory = int(number * (1 << (30 if match[2] == "G" else 20)))
-    return ResourceLimits(seconds, memory)

@@ -16,12 +16,10 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
-from utils.grading.runner.isolation import ARCHITECTURES
+from utils.grading.runner.isolation import ARCHITECTURES, Isolation
 from utils.lessons.files import ROOT
 
-Isolation = Literal["bwrap", "none"]
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
 # the packages of `utils` that a lesson's code imports, directly or indirectly
 MOUNTED_PACKAGES = "lessons feedback test_doubles models gpt2 show explore training notebook assets".split()
@@ -138,7 +136,7 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
     code = f"import sys; sys.path.insert(0, {COURSE if confined else str(ROOT)!r}); sys.path += {packages!r};"
     if confined:  # `enter_pid_namespace` comes before the imports, because a small process forks quickly.
         code += f" from utils.grading.runner import isolation; isolation.enter_pid_namespace({number});"
-    code += f" from utils.grading.runner import fork_server; fork_server.main({number}, {confined})"
+    code += f" from utils.grading.runner import fork_server; fork_server.main({number}, {isolation!r})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
     return [*_bwrap_command(), *start] if confined else start
 
@@ -153,7 +151,9 @@ def _bwrap_command() -> list[str]:
     if bwrap is None:
         raise SandboxError(f"bubblewrap is not installed. {CURE}")
     options = "--unshare-all --die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --hostname runner"
-    mounts = [*_system_mounts(), *_course_mounts()]
+    mounts = [*_system_mounts()]
+    for source, target in course_mounts():
+        mounts += ["--ro-bind", source, target]
     # The fork server has a /tmp because some libraries need it to load. Each exercise mounts its own /tmp over it.
     final_mounts = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
     return [bwrap, *options.split(), *mounts, *final_mounts.split(), "--"]
@@ -192,11 +192,11 @@ def _package_mounts() -> dict[str, str]:
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 
-def _course_mounts() -> Iterator[str]:
-    """Yield mounts of the packages of `utils` that a runner needs."""
+def course_mounts() -> Iterator[tuple[str, str]]:
+    """Yield the packages of `utils` that a runner needs, and their paths in the runner's file system."""
     utils = ROOT / "utils"
     for name in ("__init__.py", *MOUNTED_PACKAGES, "grading/__init__.py", "grading/runner"):
-        yield from ("--ro-bind", str(utils / name), f"{COURSE}/utils/{name}")
+        yield str(utils / name), f"{COURSE}/utils/{name}"
 
 
 def _package_folders() -> list[str]:

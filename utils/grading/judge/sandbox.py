@@ -9,9 +9,14 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import os
+import secrets
+import select
 import socket
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from utils.feedback.observe import Failure
@@ -24,6 +29,7 @@ from utils.grading.judge.bubblewrap import (
     platform_problem,
     runner_environment,
 )
+from utils.grading.judge.container import SOCKET, container_command, kill_container
 from utils.grading.runner.framing import (
     FROM_RUNNER,
     Channel,
@@ -51,6 +57,7 @@ from utils.grading.runner.server import PageLoader
 StopKind = Literal["time", "memory", "ended", "tampering"]
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
+PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
 PRELOAD_HINTS = {  # words in a page, and the optional preload that each one suggests
     b"load_gpt2": "gpt2",
@@ -99,10 +106,15 @@ RESULT_TYPES: dict[str, Any] = {
 
 
 class Sandbox(contextlib.AbstractContextManager):
-    """A fork server, which starts when it is first needed and restarts after it has ended."""
+    """A fork server, which starts when it is first needed and restarts after it has ended.
 
-    def __init__(self, isolation: Isolation = "bwrap") -> None:
+    Args:
+        image: the image for the isolation "container".
+    """
+
+    def __init__(self, isolation: Isolation = "bwrap", image: str = "") -> None:
         self.isolation: Isolation = isolation
+        self.image, self._container = image, ""
         self._process: subprocess.Popen | None = None
         self._control: socket.socket | None = None
         self._before, self._now = 0.0, 0.0  # CPU seconds of earlier fork servers, and of the current one
@@ -123,10 +135,16 @@ class Sandbox(contextlib.AbstractContextManager):
             try:
                 self._process.wait(GRACE)  # The fork server ends when its connection is closed.
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                self._kill()
         self._process = self._control = None
         self._before, self._now = self.cpu_seconds, 0.0
+
+    def _kill(self) -> None:
+        if self._container:
+            kill_container(self._container)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     @property
     def fork_server_pid(self) -> int | None:
@@ -188,18 +206,7 @@ class Sandbox(contextlib.AbstractContextManager):
         self.close()
         if why := platform_problem():
             raise SandboxError(why)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = fork_server_command(self.isolation, theirs.fileno())
-        with theirs:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                env=runner_environment(),
-                cwd="/",
-            )
+        ours = self._start_container() if self.isolation == "container" else self._start_process()
         self._control = ours
         ours.settimeout(START_TIMEOUT)
         try:
@@ -207,12 +214,44 @@ class Sandbox(contextlib.AbstractContextManager):
         except OSError:
             reply = b""
         if b"ready" not in reply:
-            self._process.kill()
-            assert self._process.stderr is not None
+            self._kill()
+            assert self._process is not None and self._process.stderr is not None
             lines = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines()
             self.close()
-            raise SandboxError(f"The sandbox does not start ({lines[-1] if lines else 'no error message'}). {CURE}")
+            why = f"The sandbox does not start ({lines[-1] if lines else 'no error message'})."
+            raise SandboxError(f"{why} {CURE}" if self.isolation == "bwrap" else why)
         return ours
+
+    def _start_process(self) -> socket.socket:
+        """Start the fork server on this machine, in bubblewrap or without isolation."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = fork_server_command(self.isolation, theirs.fileno())
+        with theirs:
+            self._process = subprocess.Popen(
+                command, **PIPES, pass_fds=[theirs.fileno()], env=runner_environment(), cwd="/"
+            )
+        return ours
+
+    def _start_container(self) -> socket.socket:
+        """Start the fork server in a new container, which connects to a socket of the judge."""
+        with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            folder = Path(private, "judge")
+            folder.mkdir()
+            folder.chmod(0o711)  # The container runs as another user; other users cannot enter the folder above.
+            listener.bind(str(folder / SOCKET))
+            (folder / SOCKET).chmod(0o666)
+            listener.listen(1)
+            self._container = f"coginst-{secrets.token_hex(8)}"
+            self._process = subprocess.Popen(container_command(self.image, self._container, folder), **PIPES)
+            ended = os.pidfd_open(self._process.pid)
+            try:
+                if listener in select.select([listener, ended], [], [], START_TIMEOUT)[0]:
+                    return listener.accept()[0]
+            finally:
+                os.close(ended)
+        ours, theirs = socket.socketpair()
+        theirs.close()
+        return ours  # This connection is closed, like that of a fork server that has ended.
 
 
 class Session(contextlib.AbstractContextManager):

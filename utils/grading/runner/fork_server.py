@@ -28,8 +28,9 @@ import torch
 import utils.gpt2
 import utils.models
 import utils.test_doubles
-from utils.grading.runner import isolation, server
+from utils.grading.runner import server
 from utils.grading.runner.framing import FROM_JUDGE, Channel
+from utils.grading.runner.isolation import Isolation, ProcessExit, ResourceLimits, fork_child, kill_child
 
 LARGE_PAGE, COLLAPSE = 2 << 20, 25  # bytes; MADV_COLLAPSE of asm-generic/mman-common.h
 READY = b'{"ready": true}'
@@ -37,9 +38,19 @@ ALSO = ("jaxtyping", "torch.nn.functional", "utils.gpt2", "tokenizers", "utils.t
 ALSO += ("encodings.utf_8_sig", "numpy.random", "numpy.ctypeslib", "torch._subclasses.schema_check_mode")
 
 
-def main(number: int, confined: bool) -> None:
+def main(number: int, isolation: Isolation) -> None:
     """Serve the judge on the file descriptor `number` until the judge closes the connection."""
-    control = socket.socket(fileno=number)
+    _serve(socket.socket(fileno=number), isolation)
+
+
+def main_in_container(path: str) -> None:
+    """Serve the judge on its socket at `path`, because docker passes no file descriptors to a container."""
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.connect(path)
+    _serve(control, "container")
+
+
+def _serve(control: socket.socket, isolation: Isolation) -> None:
     _preload()
     control.send(READY)
     while True:
@@ -52,8 +63,8 @@ def main(number: int, confined: bool) -> None:
         for hint in request["likely"]:
             _preload_optional(hint)
         control.send(READY)
-        limits = isolation.ResourceLimits(**request["limits"])
-        control.send(json.dumps(_run_child(control, descriptors[0], limits, confined)._asdict()).encode())
+        limits = ResourceLimits(**request["limits"])
+        control.send(json.dumps(_run_child(control, descriptors[0], limits, isolation)._asdict()).encode())
 
 
 def _preload() -> None:
@@ -98,37 +109,35 @@ def _freeze_memory() -> None:
                 advise(ctypes.c_void_p(number * LARGE_PAGE), ctypes.c_size_t(LARGE_PAGE), COLLAPSE)
 
 
-def _run_child(
-    control: socket.socket, connection: int, limits: isolation.ResourceLimits, confined: bool
-) -> isolation.ProcessExit:
+def _run_child(control: socket.socket, connection: int, limits: ResourceLimits, isolation: Isolation) -> ProcessExit:
     """Run one child until it ends or the judge asks to end it."""
     with tempfile.TemporaryDirectory(prefix="pages-", ignore_cleanup_errors=True) as place:
 
         def work() -> None:
             control.close()
             server.silence_output()
-            # A confined child has its own /tmp.
-            folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if confined else place))
+            # In bubblewrap, the child has its own /tmp.
+            folder = Path(tempfile.mkdtemp(prefix="page-", dir=None if isolation == "bwrap" else place))
             server.RunnerServer(Channel(socket.socket(fileno=connection), FROM_JUDGE), limits, folder).serve()
 
-        child = isolation.fork_child(work, limits, confined)
+        child = fork_child(work, limits, isolation)
         os.close(connection)
-        return _wait_for_child(control, child, confined)
+        return _wait_for_child(control, child, isolation)
 
 
-def _wait_for_child(control: socket.socket, child: int, confined: bool) -> isolation.ProcessExit:
+def _wait_for_child(control: socket.socket, child: int, isolation: Isolation) -> ProcessExit:
     """Wait until the child ends, or end it at the judge's request, and return how it ended."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):
             if control in ready:
                 hung_up = not control.recv(1 << 16)
-                isolation.kill_child(child, confined)
+                kill_child(child, isolation)
                 if hung_up:
                     sys.exit()
-        isolation.kill_child(child, confined)  # The child's own children may still be running.
+        kill_child(child, isolation)  # The child's own children may still be running.
         _, status, used = os.wait4(child, 0)
     finally:
         os.close(watched)
     times = os.times()
-    return isolation.ProcessExit(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))
+    return ProcessExit(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, sum(times[:4]))

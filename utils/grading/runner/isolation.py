@@ -17,7 +17,9 @@ import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
+
+Isolation = Literal["bwrap", "container", "none"]
 
 _NEWNS, _NEWIPC, _NEWPID = 0x20000, 0x08000000, 0x20000000  # linux/sched.h
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # linux/mount.h
@@ -68,49 +70,52 @@ def enter_pid_namespace(*descriptors: int) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF)
 
 
-def fork_child(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> int:
+def fork_child(work: Callable[[], None], limits: ResourceLimits, isolation: Isolation) -> int:
     """Run `work` in a new process and return its PID. The caller must wait for the process and call `kill_child`.
 
     Args:
-        confined: whether to confine the process. If false, only the resource limits apply.
+        isolation: "bwrap" for namespaces and the system call filter; "container" for the filter only, because a
+            container forbids new namespaces; "none" for neither. The resource limits always apply.
     """
+    has_namespace = isolation == "bwrap"
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
     try:
-        if confined:
+        if has_namespace:
             _call_libc("unshare", _NEWPID)  # The next child is the first process of a new namespace.
         pid = os.fork()
         if not pid:
             os.close(own)
-            _run_and_exit(work, limits, confined)
+            _run_and_exit(work, limits, isolation)
     finally:
-        if confined:
+        if has_namespace:
             # Return to the original namespace; otherwise no later fork could create a new one.
             _call_libc("setns", own, _NEWPID)
         os.close(own)
     return pid
 
 
-def kill_child(pid: int, confined: bool) -> None:
+def kill_child(pid: int, isolation: Isolation) -> None:
     """Kill a process that `fork_child` started, and its descendants.
 
-    If the process is not confined, descendants that have left its process group survive.
+    Without isolation, descendants that have left its process group survive.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    if not confined:
+    if isolation != "bwrap":
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
 
 
-def _run_and_exit(work: Callable[[], None], limits: ResourceLimits, confined: bool) -> NoReturn:
+def _run_and_exit(work: Callable[[], None], limits: ResourceLimits, isolation: Isolation) -> NoReturn:
     """Confine this process, run `work` and exit, even after an exception."""
     status = 70
     try:
         os.setpgid(0, 0)
-        if confined:
+        if isolation == "bwrap":
             _set_up_namespace()
         _apply_limits(limits)
-        if confined:
+        if isolation != "none":
+            _call_libc("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
             install_seccomp_filter()
         work()
         status = 0
@@ -130,7 +135,6 @@ def _set_up_namespace() -> None:
     options = f"size={TMP_BYTES},nr_inodes={TMP_FILES},mode=700".encode()
     _call_libc("mount", b"tmpfs", b"/tmp", b"tmpfs", _NOSUID | _NODEV, options)
     _call_libc("prctl", _AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
-    _call_libc("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
     header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
     _call_libc("capset", header, nothing)
 
@@ -268,4 +272,4 @@ def probe() -> None:
 
     enter_pid_namespace()
     for _ in range(2):  # The second child shows that returning to the original namespace works.
-        os.waitpid(fork_child(work, ResourceLimits(), confined=True), 0)
+        os.waitpid(fork_child(work, ResourceLimits(), "bwrap"), 0)
