@@ -44,3 +44,33 @@ def test_each_item_has_a_lesson_with_that_heading_or_a_reason(row):
         assert len(target.split()) >= 3, "Say why the course leaves this item out."
     else:
         assert target in HEADINGS[lesson], f"{lesson} has no heading {target!r}"
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "the code omits it in `compute_attn_weights` and `SingleHeadAttention`",
+        "slices along the batch axis",
+        "`positional_encoding` uses only the length of its argument",
+        "256 ASCII characters",
+        "described as an upper triangle and returns the lower one, always on `cuda:0`",
+        "importing the source's `utils` loads GPT-2",
+        "softmax twice, and computes the product with V twice",
+        "the first position may attend to nothing",
+        "`extract_ov` of the causal class returns None",
+        "`QK_mat_stack` uses a list that does not exist",
+        "are not added to a stream",
+        "SGD is given Adam's betas",
+        "`evaluate_errors` needs a GPU",
+        "`noise_std` is not the standard deviation",
+        "`train_comparison` and never defines it",
+        "The rotated halves are concatenated",
+        "`Text.on_submit`, which is deprecated",
+        "the loss includes the input letters",
+        "Batches built in a Python loop",
+        "`trace` allows the separator",
+    ],
+)
+def test_each_known_mistake_of_a_source_has_one_row(mistake):
+    """The mistakes were found by running the documents; the list is kept here, independently of the page."""
+    assert sum(mistake in row[0] for row in ROWS) == 1

@@ -901,3 +901,38 @@ def test_dropout_spreads_weights_over_tokens_that_carry_the_same_number(seed):
 
     kept, spread, alone = largest(0.0, True), largest(0.5, True), largest(0.5, False)
     assert spread < 0.33 < min(kept, alone), (kept, spread, alone)  # eight seeds: 0.26-0.27, 0.48-0.89, 0.38-0.83
+
+
+@pytest.fixture(scope="module")
+def dropout_errors():
+    """Return the lesson's three numbers for 5 seeds, by whether all texts are new and by the probability of dropout."""
+    with torch.random.fork_rng():
+        return {
+            (new_texts, p): torch.stack([lesson.errors(p, new_texts, seed) for seed in range(5)])
+            for new_texts in (False, True)
+            for p in (0.0, 0.3)
+        }
+
+
+@pytest.mark.claim(
+    "Dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
+)
+@pytest.mark.claim("If all texts are new, dropout does not help: there is nothing to learn by heart.")
+def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
+    """With dropout the error on other texts falls, for each seed; not if no text is seen twice."""
+    learnt, other = ({p: dropout_errors[False, p][:, i] for p in (0.0, 0.3)} for i in (0, 1))
+    assert (learnt[0.3] > learnt[0.0]).all() and learnt[0.0].mean() < 0.05
+    assert (other[0.3] < 0.6 * other[0.0]).all() and other[0.3].mean() < other[0.0].mean() / 2
+    control = {p: dropout_errors[True, p][:, 1] for p in (0.0, 0.3)}
+    assert (control[0.3] > 0.95 * control[0.0]).all()
+    assert all(errors.max() < other[0.0].min() / 2 for errors in control.values())
+
+
+@pytest.mark.claim(
+    "Without dropout, one of the eight tokens gets nearly half of the weight; with dropout, the weights spread"
+)
+def test_dropout_spreads_the_weights_of_the_noisy_texts(dropout_errors):
+    """The largest of eight weights, for each seed; on new texts it is low with and without dropout."""
+    largest = {key: rows[:, 2] for key, rows in dropout_errors.items()}
+    assert 0.4 < largest[False, 0.0].mean() < 0.5 and (largest[False, 0.3] < 0.65 * largest[False, 0.0]).all()
+    assert max(largest[True, 0.0].max(), largest[True, 0.3].max()) < 0.2

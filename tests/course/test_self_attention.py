@@ -664,8 +664,8 @@ WRONG_SCALE = ("keys.shape[-1] ** 0.5", "keys.shape[-1] ** 0.4")
 @pytest.mark.parametrize(
     "name, changes, line, source, departure",
     [
-        ("SelfAttention_v1", [WRONG_SCALE], 11, "the scores", "the scaled scores"),
-        ("SelfAttention_v2", [("weights @ values", "weights.T @ values")], 12, "the weights", "the context vectors"),
+        ("SelfAttention_v1", [WRONG_SCALE], 13, "the scores", "the scaled scores"),
+        ("SelfAttention_v2", [("weights @ values", "weights.T @ values")], 14, "the weights", "the context vectors"),
         ("compute_attn_weights", [("-torch.inf", "-1.0")], 11, "the scaled scores", "the masked scores"),
         (
             "SelfAttention_v1",  # scales the queries, which is a right way
@@ -673,11 +673,11 @@ WRONG_SCALE = ("keys.shape[-1] ** 0.5", "keys.shape[-1] ** 0.4")
                 ("scores = queries @", "queries = queries / keys.shape[-1] ** 0.5\n        scores = queries @"),
                 ("torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1)", "torch.sigmoid(scores)"),
             ],
-            12,
+            14,
             "the scaled scores",
             "the weights",
         ),
-        ("SingleHeadAttention", [("~mask,", "~mask.tril(),")], 13, "the scaled scores", "the masked scores"),
+        ("SingleHeadAttention", [("~mask,", "~mask.tril(),")], 14, "the scaled scores", "the masked scores"),
     ],
 )
 def test_the_step_at_which_attention_goes_wrong(name, changes, line, source, departure):
@@ -690,3 +690,47 @@ def test_the_step_at_which_attention_goes_wrong(name, changes, line, source, dep
     assert report.departure == departure and f"gives {source}" in report.message
     assert [step.line for step in report.trace if step.state == "wrong"] == [line]
     assert f"line {line} (`" in report.message
+
+
+@pytest.mark.claim("Without a mask, each token sees the tokens before it and after it")
+@pytest.mark.claim("its mask hides later tokens")
+@pytest.mark.parametrize("seed", range(3))
+def test_only_a_mask_hides_the_tokens_after_a_token(seed):
+    """Change one token. Without a mask every output changes; with a causal mask, those before the token do not."""
+    torch.manual_seed(seed)
+    head, x = lesson.SingleHeadAttention(4), torch.randn(6, 4)
+    causal = torch.ones(6, 6, dtype=torch.bool).tril()
+    for place in range(6):
+        other = x.clone()
+        other[place] += 1.0
+        for mask, changed in ((None, torch.ones(6, dtype=torch.bool)), (causal, torch.arange(6) >= place)):
+            assert torch.equal(((head(x, mask) - head(other, mask)).abs() > 1e-6).any(dim=-1), changed)
+
+
+@pytest.mark.claim(
+    "the queries come from the text that is written; the keys and values come from the text that was read"
+)
+def test_cross_attention_reads_another_text():
+    """The written tokens do not see each other; a change in the text that was read changes each of them."""
+    torch.manual_seed(0)
+    head, written, read = lesson.SingleHeadAttention(3), torch.rand(2, 3), torch.rand(6, 3)
+
+    def cross(written, read):
+        return F.scaled_dot_product_attention(head.q_layer(written), head.k_layer(read), head.v_layer(read))
+
+    before = cross(written, read)
+    assert torch.allclose(cross(torch.stack((written[0], written[1] + 1)), read)[0], before[0])
+    read[4] += 1.0
+    assert ((cross(written, read) - before).abs() > 1e-4).any(dim=-1).all()
+
+
+def test_the_matrices_of_scores_weights_and_context_vectors():
+    """Row i of E, of the weights and of C, written out number by number as in the formula of the page."""
+    torch.manual_seed(0)
+    layer, x = lesson.SelfAttention_v1(3, 2), torch.rand(4, 3)
+    q, k, v = x @ layer.W_query, x @ layer.W_key, x @ layer.W_value
+    rows = []
+    for i in range(4):
+        powers = [math.exp(sum(a * b for a, b in zip(q[i].tolist(), k[j].tolist())) / 2**0.5) for j in range(4)]
+        rows.append(sum(power / sum(powers) * v[j] for j, power in enumerate(powers)))
+    assert torch.allclose(layer(x), torch.stack(rows), atol=1e-6)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from solutions import simplified_attention as lesson
 from tests.show.figure_checks import AWKWARD, assert_no_overlap, assert_not_clipped, text_strings
@@ -502,3 +504,32 @@ def test_an_overflowing_power_is_no_right_step_of_softmax():
     answers = AnswerFactory.from_name("softmax")
     report = answers.judge(answers.source.replace("x - x.amax(dim=dim, keepdim=True)", "x").replace(".sum(", ".norm("))
     assert report.status == "failed" and "as it should" not in report.message
+
+
+@pytest.mark.claim("Both functions use every pair of tokens, and a text twice as long has four times as many pairs")
+@pytest.mark.parametrize("attention", [lambda x: lesson.simple_attention(x)[0], lesson.block_by_block])
+def test_every_pair_counts(attention):
+    """A change in any token changes every context vector. The multiplications grow with the number of pairs."""
+    changes = torch.func.jacrev(attention)(torch.rand(12, 3, generator=torch.Generator().manual_seed(0)))
+    assert (changes.abs().amax(dim=(1, 3)) > 1e-4).all()
+    counts = []
+    for n in (256, 512):
+        with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):  # only MATH can be counted
+            attention(torch.randn(n, 64))
+        counts.append(counter.get_total_flops())
+    assert counts == [2 * 2 * n**2 * 64 for n in (256, 512)]
+
+
+@pytest.mark.claim("keeps only twice as many numbers for a text twice as long")
+def test_only_the_stored_table_makes_memory_grow_with_the_square():
+    """Count the numbers kept, block by block and with torch's implementation that stores the table."""
+    kept = lambda attention, n: lesson.numbers_kept(attention, torch.randn(n, 64))
+    assert kept(lesson.block_by_block, 1024) == 2 * kept(lesson.block_by_block, 512) < 3 * 1024 * 64
+    with sdpa_kernel(SDPBackend.MATH):  # the same function, with a stored table
+        assert kept(lesson.block_by_block, 1024) > 1024**2 and kept(lesson.block_by_block, 512) < 1024**2
+    assert kept(lesson.simple_attention, 512) == 512**2 + 512 * 64
+
+
+def test_the_block_by_block_function_computes_simple_attention():
+    x = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(lesson.block_by_block(x), torch.softmax(x @ x.T, dim=-1) @ x, atol=1e-6)

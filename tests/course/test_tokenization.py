@@ -875,20 +875,6 @@ def test_the_end_of_text(tokenizer):
     assert as_published.bos_token_id == as_published.eos_token_id == 50256 and as_published.pad_token is None
 
 
-def test_the_auto_classes_load_the_same_model(tokenizer, tmp_path):
-    """`load_gpt2` does the same as the lesson's `from_hugging_face`, here with a folder instead of a repository."""
-    model, _ = load_gpt2()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    auto_model, auto_tokenizer = lesson.from_hugging_face(tmp_path)
-    tokens = tokenizer.encode(PROMPT, return_tensors="pt")
-    with torch.no_grad():
-        assert type(auto_model) is type(model) and torch.allclose(
-            auto_model(tokens).logits, model(tokens).logits, atol=1e-4
-        )
-    assert auto_tokenizer.encode(PROMPT) == tokens[0].tolist()
-
-
 # --- claims: the model ------------------------------------------------------------------------------
 
 PROMPT = "When Mary and John went to the store, John gave a drink to"
@@ -1133,3 +1119,9 @@ def test_the_step_at_which_the_probabilities_go_wrong(new, reached):
     report = answers.judge(answers.source.replace("logits[:, -1].softmax(dim=-1)", new))
     assert f"line 3 (`return {new}`) gives {reached}" in report.message
     assert report.departure == "the probabilities"
+
+
+@pytest.mark.parametrize("temperature", [0, -0.5])
+def test_writing_needs_a_temperature_above_zero(temperature):
+    with pytest.raises(ValueError, match=f"the temperature is {temperature}, .* must be above 0"):
+        lesson.write("Once Mary", 1, temperature, top_k=5, seed=0)

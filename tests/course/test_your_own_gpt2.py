@@ -1,5 +1,6 @@
 """Test lesson 12: alternative correct answers, the claims of its prose, and a checkpoint of GPT-2's size."""
 
+import itertools
 import math
 import re
 
@@ -10,7 +11,7 @@ from torch.nn import functional as F
 
 from solutions import your_own_gpt2 as lesson
 from tests.feedback.answers import with_name as answer_named
-from utils import gpt2, lessons
+from utils import corpus, gpt2, lessons
 from utils.checks import your_own_gpt2 as checks
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import find_exercise
@@ -698,3 +699,35 @@ def test_only_a_square_matrix_that_is_not_transposed_loads_without_an_error():
 
 def test_the_check_of_gpt_includes_the_mistakes_of_a_block():
     assert set(checks._BLOCK_MISTAKES) < {m.id for m in find_exercise("GPT").misconceptions}
+
+
+# --- perplexity ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def perplexity(monkeypatch):
+    monkeypatch.setattr(lesson, "tokenizer", gpt2.load_tokenizer(), raising=False)
+    return lesson.perplexity
+
+
+def test_the_perplexity_of_known_probabilities(perplexity):
+    """A model that knows nothing, and a model that gives each next token of this text the probability 1/4."""
+    tokens = gpt2.load_tokenizer()("Mary met Tom.", return_tensors="pt").input_ids
+    quarter = torch.full((*tokens.shape, 50257), -math.inf)
+    quarter[..., :3] = 0.0
+    quarter[0, range(tokens.shape[1] - 1), tokens[0, 1:]] = 0.0
+    assert perplexity(lambda tokens: torch.zeros(*tokens.shape, 50257), ["Mary met Tom."]) == pytest.approx(50257)
+    assert perplexity(lambda tokens: quarter, ["Mary met Tom."] * 2) == pytest.approx(4)
+
+
+@pytest.mark.observed("is about as surprised by texts that it was trained on as by held-out texts")
+@pytest.mark.observed("On a sentence from this page, its perplexity is far above 50,257")
+@torch.no_grad()
+def test_the_small_model_has_not_overfitted(model, perplexity):
+    """30 training texts, three times 30 held-out texts, and three sentences of this lesson."""
+    texts = lambda seed: list(itertools.islice(corpus.sentences(seed), 30))
+    seen = perplexity(model, texts(0))
+    assert 2 < seen < 3 and all(0.8 < perplexity(model, texts(seed)) / seen < 1.25 for seed in (1, 3, 4))
+    prose = lessons.find_lesson("12").read_text(encoding="utf-8")
+    sentence = "One file holds everything it has learned, as named tensors without code."
+    assert prose.count(sentence) == 2 and perplexity(model, [sentence]) > 10 * 50257
