@@ -12,7 +12,6 @@ _RUN = """async ([selector, exclude]) => {
     if (!parts.length) return ['there is nothing at ' + selector];
     const {violations} = await axe.run({include: [[selector]], exclude: exclude.map(each => [each])}, {
         resultTypes: ['violations'],
-        rules: {region: {enabled: false}},
     });
     return violations.flatMap(rule => rule.nodes.map(node =>
         `${rule.id} (${rule.impact}): ${node.target.join(' ')}`

@@ -7,7 +7,7 @@ from playwright.sync_api import Locator
 LEAST = 4.5  # WCAG 2.2, level AA
 # The script paints the layers under a point from the bottom up. Layers above the text also cover it if they are in the
 # same part of the page (a toolbar of Lab is not). A halo (a stroke that is painted first) is the background of its
-# text. Disabled controls are skipped, as in WCAG.
+# text. Disabled controls are skipped, as in WCAG, and so are points of a text that a scrolling box cuts off.
 _FAINT = """(roots, least) => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     const known = new Map();
@@ -74,14 +74,16 @@ _FAINT = """(roots, least) => {
         [rect.left + share * rect.width, rect.top + rect.height / 2]);
     const faint = [];
     const measure = (root, element, colour, words, rects) => {
-        const all = rects.flatMap(points).map(([x, y]) => measured(root, element, colour, x, y));
+        const every = rects.flatMap(points);
+        const shown = every.filter(at => document.elementsFromPoint(...at).includes(element));  // the rest is cut off
+        const all = (shown.length ? shown : every).map(at => measured(root, element, colour, ...at));
         const [worst, text, under] = all.reduce((a, b) => (a[0] <= b[0] ? a : b));
         const hex = rgb => '#' + rgb.map(x => Math.round(x).toString(16).padStart(2, '0')).join('');
         if (worst >= least) return;
         faint.push(`${worst.toFixed(2)}: "${words.trim().slice(0, 40)}" ${hex(text)} on ${hex(under)}`);
     };
     const seen = element =>
-        element.checkVisibility({visibilityProperty: true}) && !element.closest('.unseen, :disabled');
+        element.checkVisibility({visibilityProperty: true}) && !element.closest('.unseen, :disabled, mjx-assistive-mml');
     for (const root of roots) {
         const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
         for (let node = walker.nextNode(); node; node = walker.nextNode()) {

@@ -14,6 +14,8 @@ PARTS = {
     "<svg><rect width='99' height='40' fill='#333'/><text x='9' y='25' fill='#fff'>bar</text></svg>": None,
     "<svg><g opacity='0.4'><text x='9' y='25'>dim</text></g></svg>": "2.85: ",
     "<input type='text' value='typed' style='color:#aaa'>": '2.32: "typed" #aaaaaa on #ffffff',
+    "<div style='width:50px;overflow:auto;background:#333;color:#fff'><pre>a long line of code</pre></div>": None,
+    "<div style='width:50px;overflow:auto;color:#777'><pre>a long line of code</pre></div>": "4.48: ",
     "<p style='visibility:hidden;color:#eee'>hidden</p>": None,
 }
 

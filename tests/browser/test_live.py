@@ -134,7 +134,6 @@ def test_a_page_works_without_its_kernel(lab: browser.Lab, page_of_widgets: Path
         browser.close_notebook(page)
 
 
-@pytest.mark.observed("two tabs save over each other")
 def test_two_tabs_on_one_lesson(lab: browser.Lab, page_of_widgets: Path) -> None:
     """The second tab must choose a version when it saves. If it loads the saved version, it shows the answers of the
     first tab, and both tabs follow each other's answers."""

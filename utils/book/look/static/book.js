@@ -34,6 +34,11 @@ document.addEventListener("DOMContentLoaded", () => {
   // visible text.
   for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
 
+  // The theme's sidebar has no role, so a screen reader could not jump to the title of the book.
+  const sidebar = document.querySelector("#pst-primary-sidebar");
+  sidebar?.setAttribute("role", "region");
+  sidebar?.setAttribute("aria-label", "Contents of the book");
+
   // Print in the light theme, because paper is white.
   const { dataset } = document.documentElement;
   let onScreen;
