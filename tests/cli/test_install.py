@@ -1,6 +1,9 @@
 """`make lab` and `make test`: which packages are installed, with which program, and what the user sees meanwhile."""
 
 import ast
+import contextlib
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +27,8 @@ Requirement already satisfied: pip in .venv/lib/python3.11/site-packages
 def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An environment in a folder of this test. Its log is empty."""
     folder = tmp_path / ".venv"
-    packages = folder / "lib" / "python3.11" / "site-packages"
-    packages.mkdir(parents=True)
     monkeypatch.setattr(install, "VENV", folder)
+    install.packages_folder().mkdir(parents=True)
     monkeypatch.setattr(install, "LOG", folder / "install.log")
     monkeypatch.setattr(install, "ROOT", tmp_path)
     (tmp_path / "requirements.lock").write_text("torch==2.13.0\nruff==0.17.6  # dev\n# note\n", encoding="utf-8")
@@ -89,7 +91,7 @@ def test_the_bar_follows_the_log_of_pip(venv: Path) -> None:
     install.LOG.write_text(f"{PIP_LOG}Installing collected packages: numpy, torch\n", encoding="utf-8")
     assert "]  50 %" in install.describe_progress(6)
     for name in ("numpy-2.4.6", "torch-2.13.0", "pip-25.0"):
-        (venv / "lib" / "python3.11" / "site-packages" / f"{name}.dist-info").mkdir()
+        (install.packages_folder() / f"{name}.dist-info").mkdir()
     assert install.describe_progress(6) == f"[{'#' * 22:30}]  75 %  installing"
     assert "] 100 %" in install.describe_progress(2), "more packages than expected"
 
@@ -105,6 +107,37 @@ def test_a_command_writes_its_output_into_the_log(venv: Path, capsys: pytest.Cap
     assert sorted(install.LOG.read_text(encoding="utf-8").split()) == ["one", "two"]
     assert install.run_logged([sys.executable, "-c", says, "3"], 1) is False
     assert capsys.readouterr().out == "", "only a terminal shows the progress"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
+def test_a_terminal_shows_the_progress(venv: Path) -> None:
+    import pty
+
+    says = f"""
+import pathlib, time
+print("Collecting torch", flush=True)
+while not pathlib.Path({str(venv / "seen")!r}).exists(): time.sleep(0.01)
+"""
+    code = f"""
+import sys
+from pathlib import Path
+from utils.cli import install
+install.VENV, install.LOG = Path({str(venv)!r}), Path({str(venv / "install.log")!r})
+assert install.run_logged([sys.executable, "-c", {says!r}], 2)
+"""
+    reader, terminal = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=terminal)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux reports the end of the terminal as an error
+        while part := os.read(reader, 4096):
+            shown += part
+            if b" 25 %" in shown:
+                (venv / "seen").touch()  # the command may end
+    os.close(reader)
+    lines = shown.decode().split("\r")
+    assert process.wait() == 0 and lines[-1] == "" and lines[-2].strip() == ""
+    assert any(line.startswith("[#######") and " 25 %" in line for line in lines)
 
 
 def test_a_python_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch, venv: Path) -> None:

@@ -238,7 +238,7 @@ def entry(status, tries, when):
 
 def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_path):
     here = {"start_here": {"row_sums": entry("failed", 3, "05"), "only_here": entry("failed", 1, "01")}}
-    there = {"start_here": {"row_sums": entry("passed", 2, "04"), "only_there": entry("passed", 1, "02")}}
+    there = {"start_here": {"row_sums": entry("passed", 5, "04"), "only_there": entry("passed", 1, "02")}}
     here["answers"] = {"One?": {"kind": "quizzes", "start": {}, "right": True, "sure": "", "when": "2026-01-02"}}
     there["answers"] = {"One?": {"kind": "quizzes", "start": {}, "right": False, "sure": "", "when": "2026-01-01"}}
     there |= {"self_attention": {"damaged": {"status": "great"}}, "version": 2}
@@ -248,7 +248,7 @@ def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_pa
     other.write_text(json.dumps(there), encoding="utf-8")
     assert progress.merge_progress(other) == 2
     expected = {
-        "row_sums": entry("passed", 3, "05"),
+        "row_sums": entry("failed", 3, "05") | {"status": "passed", "tries": 5},
         "only_here": entry("failed", 1, "01"),
         "only_there": entry("passed", 1, "02"),
     }

@@ -61,6 +61,13 @@ def test_an_answer_hides_no_update_and_is_none(tmp_path: Path) -> None:
     assert outdated(tmp_path, record, answer(longer)) == []
 
 
+def test_a_changed_gap_is_listed_until_it_is_filled(tmp_path: Path) -> None:
+    changed = EXERCISE.replace(GAP, f"    # YOUR CODE HERE: three lines\n{GAP.splitlines()[1]}\n")
+    record = record_updates(release(TITLE, EXERCISE), release(TITLE, changed))
+    assert outdated(tmp_path, record, TITLE, EXERCISE) == [("the cell of `softmax`", changed)]
+    assert outdated(tmp_path, record, TITLE, answer(EXERCISE)) == []
+
+
 def test_cells_that_a_learner_wrote_moved_or_deleted_are_not_listed(tmp_path: Path) -> None:
     record = record_updates(release(TITLE, PROSE, EXERCISE), release(TITLE, NEW_PROSE, EXERCISE))
     assert outdated(tmp_path, record, answer(EXERCISE), "My notes.", NEW_PROSE, TITLE) == []

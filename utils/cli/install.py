@@ -6,10 +6,12 @@ library, and no syntax that a Python which is too old cannot read.
 Usage: python utils/cli/install.py [EXTRAS]     such as dev,book; without extras, what a learner needs
 """
 
+import glob
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -63,13 +65,19 @@ def run_logged(command: list, expected: int) -> bool:
     return process.returncode == 0
 
 
+def packages_folder() -> Path:
+    """Return the folder of the environment that contains its packages."""
+    scheme = "nt" if sys.platform == "win32" else "posix_prefix"
+    return Path(sysconfig.get_path("purelib", scheme, {"base": str(VENV)}))
+
+
 def describe_progress(expected: int) -> str:
     """Return a progress bar: the first half shows the packages that are found, the second half those installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
     if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the words of pip and of uv
         found = expected
-    installed = len(list(VENV.glob("[Ll]ib/**/site-packages/*.dist-info"))) if found == expected else 0
+    installed = len(glob.glob(str(packages_folder() / "*.dist-info"))) if found == expected else 0
     done = min(found, expected) + min(installed, expected)
     downloads = re.findall(r"(?m)^ *Downloading ([\w.]+).*(\(\d[\d.]* ?[MG]i?B\))", text)
     action = f"downloading {' '.join(downloads[-1])}" if downloads and not installed else "installing"
