@@ -402,6 +402,13 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
     assert answers == ["y = x", "z = x"], "the files in the commands exist and contain the answers"
 
 
+def test_a_long_message_is_cut_on_the_class_page_only(graded):
+    long = LessonResult("s1", SOFTMAX, "k", (wrong("softmax", "It stopped: " + "word " * 2000, reason="raised"),))
+    report = graded([long])
+    assert Page(report["class.html"]).text.count("word") < 500
+    assert report["students/s1.html"].count("word") >= 2000
+
+
 def test_the_commands_of_the_page_are_the_program_s(graded):
     commands = re.findall(r"coginst ([\w-]+)", graded(*many())["class.html"])
     assert commands and set(commands) <= set(get_command(app).commands)
