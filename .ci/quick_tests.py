@@ -100,9 +100,7 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
     runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
     if pages:
         names = exercises or [name for page in pages for name in exercise_names(page.stem[3:])]
-        ids = [f"[{page.stem}]" for page in pages] + [
-            form.format(name) for name in names for form in ("[{}]", "[{}-", "-{}]")
-        ]
+        ids = [f"[{page.stem}]" for page in pages] + [form.format(name) for name in names for form in ("[{}]", "[{}-")]
         chosen = " or ".join(ids)
         workers = () if exercises else ("-n", "2")  # The tests of one exercise take less time than another worker.
         every = [test for test in EVERY_LESSON if not test.startswith(tuple(ignored))]

@@ -29,7 +29,7 @@ def test_each_file_of_a_lesson_needs_the_tests_of_this_lesson(file):
     own, shared = quick_tests.pytest_runs([file])
     assert {"tests/course/test_layer_norm.py", "course/06_layer_norm.ipynb"} <= set(own)
     assert set(quick_tests.EVERY_LESSON) <= set(shared)
-    assert "[06_layer_norm]" in shared[-1] and "[LayerNorm-" in shared[-1] and "-LayerNorm]" in shared[-1]
+    assert "[06_layer_norm]" in shared[-1] and "[LayerNorm-" in shared[-1] and "[LayerNorm]" in shared[-1]
     assert "softmax" not in shared[-1]
 
 

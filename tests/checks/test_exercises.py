@@ -29,7 +29,6 @@ from utils.feedback.runner import (
 from utils.instructor.mutation_testing import AnswerFactory
 
 EXERCISES = all_exercises()
-MISTAKES = [(e, m) for e in EXERCISES.values() for m in e.misconceptions]
 EQUIVALENT = [(e, k) for e in EXERCISES.values() for k in e.equivalent]
 
 
@@ -48,7 +47,6 @@ def reference(exercise):
 
 
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=list(EXERCISES))
-each_mistake = pytest.mark.parametrize("exercise, mistake", MISTAKES, ids=[f"{e.name}-{m.id}" for e, m in MISTAKES])
 
 
 @each_exercise
@@ -83,18 +81,23 @@ def global_state_is_preserved(capsys):
     assert capsys.readouterr().out == ""
 
 
-@each_mistake
-def test_each_misconception_is_recognised_with_its_own_message(exercise, mistake, capsys):
+@each_exercise
+def test_each_misconception_is_recognised_with_its_own_message(exercise, capsys):
     """Its results also differ from the right ones by more than a hundred times the tolerance.
 
     Otherwise, rounding errors could look like a misconception, or a misconception like rounding errors.
     """
-    answer = misconception_answer(exercise, mistake)
-    with global_state_is_preserved(capsys):
-        report = diagnose(exercise, answer)
-    assert (report.status, report.misconception) == ("failed", mistake.id), str(report)
-    assert report.message == mistake.message
-    assert is_far_from_right(exercise, mistake)
+    reports = {}
+    for mistake in exercise.misconceptions:
+        answer = misconception_answer(exercise, mistake)
+        with global_state_is_preserved(capsys):
+            reports[mistake.id] = diagnose(exercise, answer)
+    for name, report in reports.items():
+        assert (report.status, report.misconception) == ("failed", name), str(report)
+    assert {name: report.message for name, report in reports.items()} == {
+        mistake.id: mistake.message for mistake in exercise.misconceptions
+    }
+    assert not [mistake.id for mistake in exercise.misconceptions if not is_far_from_right(exercise, mistake)]
 
 
 def is_far_from_right(exercise, mistake):
@@ -138,13 +141,16 @@ def test_an_equivalent_answer_passes(exercise, id):
 
 
 @each_exercise
-def test_right_answers_pass(exercise):
+def test_right_answers_pass_and_their_check_preserves_global_state(exercise, capsys):
     answers = right_answers(exercise)
     assert len(answers) >= 3, (
         f"tests/course/test_{exercise.lesson}.py needs three differently written answers in RIGHT[{exercise.name!r}]"
     )
-    for answer in [*answers, reference(exercise)]:
-        report = check(**{exercise.name: answer}) if exercise.kind == "value" else diagnose(exercise, answer)
+    with global_state_is_preserved(capsys):
+        reports = [diagnose(exercise, answers[0])]
+    for answer in [*answers[1:], reference(exercise)]:
+        reports.append(check(**{exercise.name: answer}) if exercise.kind == "value" else diagnose(exercise, answer))
+    for report in reports:
         assert report, str(report)
 
 
@@ -182,13 +188,6 @@ def test_cases_differ_between_seeds_and_repeat_with_a_seed(exercise):
     first, again, other = flat(0), flat(0), flat(1)
     assert all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(first, again))
     assert not first or any(not torch.equal(a, b) for a, b in zip(first, other))
-
-
-@each_exercise
-def test_the_check_of_a_right_answer_preserves_global_state(exercise, capsys):
-    answer = right_answers(exercise)[0]
-    with global_state_is_preserved(capsys):
-        diagnose(exercise, answer)
 
 
 class TwiceTheNorm(torch.nn.Module):
