@@ -142,7 +142,7 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
         mine = _table(content, table)
         for name, entry in theirs.items():
             is_valid = _is_answer if table == ANSWERS else _is_entry
-            both = [each for each in (mine.get(name), entry) if is_valid(each)]
+            both = [each for each in (mine.get(name), entry) if isinstance(each, dict) and is_valid(each)]
             mine[name] = dict(max(both, key=lambda each: each["when"])) if both else mine.get(name, entry)
             if both and table != ANSWERS:
                 mine[name]["status"] = min((each["status"] for each in both), key=STATES.index)
