@@ -167,3 +167,22 @@ def test_root_is_allowed_to_only_when_it_is_root(monkeypatch: pytest.MonkeyPatch
         assert f"--ServerApp.allow_root={allowed}" in lab._arguments(
             tmp_path, "x.ipynb", 8888, browser=False, token="t"
         )
+
+
+def test_it_opens_the_learners_own_copy_in_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, notebook: Path
+) -> None:
+    monkeypatch.setattr("utils.instructor.build.build", lambda: pytest.fail("the copy needs no build"))
+    monkeypatch.chdir(tmp_path)
+    assert lab._own_course() == tmp_path
+    notebook.rename(tmp_path / "00_other.ipynb")
+    monkeypatch.setattr(lab.os, "access", lambda *_: False)
+    assert lab._own_course() == ROOT / "course", "an installation that cannot be written is not built"
+
+
+def test_a_folder_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(lab, "is_configured", lambda: True)
+    assert lab.find_problems(tmp_path) == []
+    monkeypatch.setattr(lab.os, "access", lambda *_: False)
+    (problem,) = lab.find_problems(tmp_path)
+    assert str(tmp_path) in problem and "Copy this folder" in problem
