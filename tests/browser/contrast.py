@@ -83,7 +83,8 @@ _FAINT = """(roots, least) => {
         faint.push(`${worst.toFixed(2)}: "${words.trim().slice(0, 40)}" ${hex(text)} on ${hex(under)}`);
     };
     const seen = element =>
-        element.checkVisibility({visibilityProperty: true}) && !element.closest('.unseen, :disabled, mjx-assistive-mml');
+        element.checkVisibility({visibilityProperty: true})
+        && !element.closest('.unseen, :disabled, mjx-assistive-mml');
     for (const root of roots) {
         const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
         for (let node = walker.nextNode(); node; node = walker.nextNode()) {

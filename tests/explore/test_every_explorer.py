@@ -227,6 +227,41 @@ def test_it_is_readable_in_both_themes_and_fits(show_widget, name):
         assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
+# All pairs of texts or controls that overlap, and all controls and texts that their box cuts off.
+_LOST = """root => {
+    const seen = one => one.checkVisibility({visibilityProperty: true}) && !one.closest('.unseen, desc, title');
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange(), parts = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        if (!node.data.trim() || !seen(node.parentElement)) continue;
+        range.selectNodeContents(node);
+        for (const at of range.getClientRects()) parts.push([node.data.trim(), node.parentElement, at]);
+    }
+    for (const one of root.querySelectorAll('input, button, textarea'))
+        if (seen(one)) parts.push([one.ariaLabel ?? one.textContent, one, one.getBoundingClientRect()]);
+    const overlap = ([, a, p], [, b, q]) => !a.contains(b) && !b.contains(a)
+        && Math.min(p.right, q.right) - Math.max(p.left, q.left) > 2
+        && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 3;
+    const pairs = parts.flatMap((one, i) => parts.slice(i + 1).filter(other => overlap(one, other))
+        .map(other => `${one[0]} overlaps ${other[0]}`));
+    const cut = [...root.querySelectorAll(':not(svg *, input, .unseen)')]
+        .filter(one => seen(one) && getComputedStyle(one).overflowX !== 'visible')
+        .filter(one => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1);
+    return [...pairs, ...cut.map(one => `${one.tagName} ${one.textContent} is cut off`)];
+}"""
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_nothing_is_lost_at_200_percent_zoom(show_widget, name):
+    """A window of 1280 × 720 or 1600 × 900 pixels has half of them at 200 % zoom; 320 pixels are 400 % zoom."""
+    make, act = SEEN[name]
+    page = show_widget(make())
+    act(page)
+    for width, height in ((640, 360), (800, 450), (320, 568)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        page.page.evaluate(_TWO_FRAMES)
+        assert page.root.evaluate(_LOST) + page.root.evaluate_all(_OUTSIDE) == [], width
+
+
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_what_a_screen_reader_reads(show_widget, name, snapshot):
     """The snapshots contain the role, the name and the value of each control, and the description of each picture."""
@@ -237,6 +272,37 @@ def test_what_a_screen_reader_reads(show_widget, name, snapshot):
         "all => all.map(one => (one.closest('label') ?? one).getBoundingClientRect()).map(at => [at.width, at.height])"
     )
     assert min(map(min, sizes)) >= 24  # pixels, as WCAG 2.2 requires
+
+
+_HEARD = """root => {
+    const status = root.querySelector('[role=status]');
+    window.heard = [];
+    new MutationObserver(() => window.heard.push(status.textContent)).observe(status, {childList: true, subtree: true});
+}"""
+STEPS = {  # how to make several steps with one control of each kind
+    "dot_product": ("slider", ["ArrowRight", "ArrowRight", "ArrowLeft"]),
+    "query": ("slider", ["ArrowRight", "ArrowRight", "ArrowLeft"]),
+    "causal": ("checkbox", ["Space", "Space", "Space"]),
+    "tokens": ("textbox", ["a", "b", "c"]),
+    "writer": ("textbox", ["End", "Backspace", "Backspace"]),
+    "patching": ("button", ["ArrowRight", "ArrowRight", "ArrowDown"]),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_pause_is_announced_and_not_each_step(show_widget, name):
+    page = show_widget(EXPLORERS[name]())
+    page.page.clock.install()
+    page.root.evaluate(_HEARD)
+    role, keys = STEPS[name]
+    page.root.get_by_role(role).first.focus()
+    for key in keys:
+        page.page.keyboard.press(key)
+    assert page.page.evaluate("heard") == []
+    page.page.clock.run_for(10_000)
+    (heard,) = page.page.evaluate("heard")
+    visible = page.root.locator(".remark, .note").first.inner_text()
+    assert visible.splitlines()[-1] in heard and len(visible) > 20
 
 
 # Sequences of moves during which no line may appear or disappear.

@@ -132,6 +132,7 @@ def test_a_saved_guess_is_shown_again(show_widget, snapshot):
     page = show_widget(widget)
     assert verdict(page) == "failed" and note(page) == snapshot and page.sent_messages() == []
     assert page.root.get_by_role("textbox").input_value() == "12"
+    assert page.root.get_by_role("status").inner_text() == ""  # a notebook that is opened announces nothing
 
 
 def test_show_me_gives_the_answer_without_a_verdict(show_widget, snapshot):

@@ -167,24 +167,24 @@ function build(ui, planes) {
     ui.root.coginst.numbers = { ids: tokens.map(({ id }) => id) };
     ui.said = `${Object.entries(numbers).map((pair) => pair.join(" ")).join(", ")}. ${said.textContent}`;
   };
-  const tokensOf = planes ? fromMerges(planes) : fromKernel(ui, redraw);
-  const rests = () => {
-    ui.keep();
-    ui.announce(ui.said);
+  const moved = () => {
+    redraw();
+    ui.announceAtRest(ui.said);
   };
+  const tokensOf = planes ? fromMerges(planes) : fromKernel(ui, moved);
   const set = (name, value) => {
     ui.state[name] = value;
     box.value = ui.state.text;
     redraw();
-    rests();
+    ui.keep();
   };
   const encode = (texts) => texts.map((text) => tokensOf(text).map(({ id }) => id));
   ui.root.coginst = { state: ui.state, set, encode };
   box.addEventListener("input", () => {
     ui.state.text = box.value;
-    redraw();
+    moved();
   });
-  box.addEventListener("change", rests);
+  box.addEventListener("change", () => ui.keep());
   box.addEventListener("keydown", (event) => event.stopPropagation()); // otherwise JupyterLab takes the keys as shortcuts
   redraw();
 }

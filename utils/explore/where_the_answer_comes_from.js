@@ -152,7 +152,7 @@ export default page((ui) => {
     if (!chosen) return;
     places.mark(state.place);
     ui.keep();
-    ui.announce(note.textContent);
+    ui.announceAtRest(note.textContent);
   }
 
   function show() {

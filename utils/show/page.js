@@ -5,6 +5,7 @@
  */
 
 const SVG = "http://www.w3.org/2000/svg";
+const REST = 700; // milliseconds without a change after which an explorer announces its numbers
 export const SERIES = "blue vermilion green purple brown indigo pink muted".split(" ").map((name) => `var(--${name})`);
 
 // ---------------------------------------------------------------- elements
@@ -143,7 +144,7 @@ function followTheme(root) {
  *
  * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (stores `ui.state`, also in the saved
  * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
- * readers), `onChange(f)` (calls f when another tab has changed `ui.state`), and `reading`: whether this page belongs
+ * readers), `announceAtRest(text)` (when the learner pauses, not at each step of a slider), `onChange(f)` (calls f when another tab has changed `ui.state`), and `reading`: whether this page belongs
  * to the book, which has no kernel.
  */
 export function page(build, name = "Explorer") {
@@ -151,6 +152,7 @@ export function page(build, name = "Explorer") {
     render({ model, el }) {
       const root = element("div", { class: "coginst", role: "group", "aria-label": name, onkeydown: keepKey });
       const spoken = element("div", { class: "unseen", role: "status" });
+      let pause;
       el.append(root);
       const ui = {
         root,
@@ -169,12 +171,24 @@ export function page(build, name = "Explorer") {
           follow();
         }),
         tell: (message) => attempt(() => model.send(message)),
-        announce(text) { spoken.textContent = text; },
+        announce(text) {
+          clearTimeout(pause);
+          spoken.textContent = text;
+        },
+        announceAtRest(text) {
+          clearTimeout(pause);
+          pause = setTimeout(() => { if (spoken.textContent !== text) spoken.textContent = text; }, REST);
+        },
       };
       const forget = followTheme(root);
       const leave = build(ui);
+      spoken.textContent = ""; // only what happens later is announced, not the answers of a saved notebook
       root.append(spoken);
-      return () => { forget(); leave?.(); };
+      return () => {
+        clearTimeout(pause);
+        forget();
+        leave?.();
+      };
     },
   };
 }
@@ -252,9 +266,8 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
     /** Redraw after a control moved; `rests` if it was released. */
     ui.moved = (rests) => {
       ui.redraw();
-      if (!rests) return;
-      ui.keep();
-      ui.announce(ui.said);
+      ui.announceAtRest(ui.said);
+      if (rests) ui.keep();
     };
     ui.root.coginst = {
       state: ui.state,

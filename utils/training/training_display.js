@@ -65,14 +65,14 @@ function written(svg, { prompt, right, lines: expected }, { lines }) {
     const y = 38 + row * ROW;
     label(svg, String(done), 40, y, { class: "muted", "text-anchor": "end" });
     const letters = [...text.trimStart()].map((letter, i) => drawn("tspan", {
-      style: `fill:${letter === right[i] ? "var(--blue)" : "var(--vermilion)"}`,
+      style: letter === right[i] ? "fill:var(--blue)" : "fill:var(--vermilion);text-decoration:underline",
     }, letter === " " ? "␣" : letter));
     svg.append(drawn("text", {
       x: 56, y, "font-weight": text.trimStart() === right ? 700 : 400, style: "font-family:monospace;font-size:15px",
     }, ...letters));
   });
   const below = 38 + Math.max(expected, lines.length) * ROW;
-  label(svg, "blue: right · orange: wrong", 0, below, { class: "muted" });
+  label(svg, "blue: right · underlined: wrong", 0, below, { class: "muted" });
   return below + 10;
 }
 
