@@ -81,7 +81,7 @@ def row_sums(x):
 
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=list(LOOPS))
 def test_what_does_not_end_is_stopped(sandbox, in_process, loop):
-    assert in_process(loop, RIGHT, seconds=2.0) == {"said": [], "status": "endless", "printed": 0}
+    assert in_process(loop, RIGHT, seconds=1.0) == {"said": [], "status": "endless", "printed": 0}
     result = graded(sandbox, loop, limits=ResourceLimits(1.0, 1 << 30))
     assert result.exercises[0].state == "stopped"
     assert not result.incidents  # This can happen by accident.
