@@ -221,7 +221,7 @@ def open_lab(browser: Browser, url: str) -> Iterator[Page]:
     page.goto(url)
     try:
         with screenshot_on_failure(page, "failure"):
-            _await_ready(page)
+            await_ready(page)
             yield page
     finally:
         window.close()
@@ -273,14 +273,14 @@ def open_from_file_list(page: Page, name: str) -> Notebook:
     """Open the notebook by a double click in Lab's list of files, and wait until it can run cells."""
     page.locator(".jp-DirListing-item", has_text=name).dblclick()
     expect(page.locator(_SHOWN)).to_be_visible()
-    _await_ready(page)
+    await_ready(page)
     return Notebook(page)
 
 
 def open_in_reloaded_page(page: Page, url: str) -> Notebook:
     """Open the notebook at `url` in a reloaded page without running a cell."""
     page.goto(f"{url}&reset")
-    _await_ready(page)
+    await_ready(page)
     return Notebook(page)
 
 
@@ -294,7 +294,7 @@ def toggle_file_list(page: Page) -> None:
     page.keyboard.press("ControlOrMeta+b")
 
 
-def _await_ready(page: Page) -> None:
+def await_ready(page: Page) -> None:
     """Wait until the notebook has its cells and is connected to an idle kernel."""
     page.wait_for_function(_READY)
     page.wait_for_timeout(500)  # the page asks the kernel for its widgets

@@ -1,5 +1,6 @@
 """Test `coginst publish`, whose branch only grows, and `coginst link`."""
 
+import json
 import os
 import re
 import subprocess
@@ -67,8 +68,42 @@ def test_the_commit_contains_the_release_byte_by_byte(clone, tmp_path):
     git(clone, "config", "core.autocrlf", "input")  # this filter would change the file
     done = publish("hub", root=clone)
     assert done.is_first and done.branch == "hub"
-    assert read_commit(clone, "hub") == read_zip(release(tmp_path / "attention.zip", root=clone).path)
-    assert "utils/crlf.txt" in read_commit(clone, "hub")
+    files = read_commit(clone, "hub")
+    assert files.pop(".gitignore") and files.pop("course/.updates.json") == b"{}\n"
+    assert files == read_zip(release(tmp_path / "attention.zip", root=clone).path) and "utils/crlf.txt" in files
+
+
+def test_an_administrator_installs_the_hub_from_the_same_branch(clone):
+    (clone / "deploy" / "hub").mkdir(parents=True)
+    for name, mode in (("install", 0o755), ("values.yaml", 0o644), ("own-notes", 0o644)):
+        (clone / "deploy" / "hub" / name).write_text(name, encoding="utf-8")
+        (clone / "deploy" / "hub" / name).chmod(mode)
+    git(clone, "add", "deploy/hub/install", "deploy/hub/values.yaml")
+    publish("hub", root=clone)
+    listed = git(clone, "ls-tree", "-r", "--format=%(objectmode) %(path)", "hub", "deploy").splitlines()
+    assert listed == ["100755 deploy/hub/install", "100644 deploy/hub/values.yaml"]
+
+
+def test_the_branch_lists_the_cells_that_releases_changed(clone):
+    """A learner may skip a release, so the list of a release also contains the changes of earlier releases."""
+    publish("hub", root=clone)
+    for words in ("Second.", "Third."):
+        change_lesson(clone, words)
+        publish("hub", root=clone)
+    table = json.loads(git(clone, "show", "hub:course/.updates.json"))
+    befores = {update["before"] for update in table["04_turn"]}
+    assert len(befores) == 2 and sum("Second." in before for before in befores) == 1
+    assert all("Third." in update["after"] for update in table["04_turn"])
+
+
+def test_git_ignores_what_learners_write_beside_the_lessons(clone, tmp_path):
+    publish("hub", root=clone)
+    home = tmp_path / "attention"
+    subprocess.run(["git", "clone", "--quiet", "--branch", "hub", clone, home], check=True)
+    for name in (".progress.json", ".progress.json.sentence", ".workspaces/lab.json", ".ipynb_checkpoints/04.ipynb"):
+        (home / "course" / name).parent.mkdir(exist_ok=True)
+        (home / "course" / name).write_text("mine", encoding="utf-8")
+    assert git(home, "status", "--porcelain") == ""
 
 
 def test_a_second_release_is_one_commit_on_top_of_the_first(clone):
@@ -76,7 +111,12 @@ def test_a_second_release_is_one_commit_on_top_of_the_first(clone):
     change_lesson(clone, "A second sentence.")
     second = publish("hub", root=clone)
     assert not second.is_first
-    assert second.changed_files == ["course/04_turn.ipynb", "course/04_turn.md", "utils/assets/first/04_turn.md"]
+    assert second.changed_files == [
+        "course/.updates.json",
+        "course/04_turn.ipynb",
+        "course/04_turn.md",
+        "utils/assets/first/04_turn.md",
+    ]
     assert git(clone, "rev-list", "hub").split() == [second.commit, first]
     assert "A second sentence." in git(clone, "show", "hub:course/04_turn.md")
 

@@ -8,6 +8,8 @@ releases. Git's plumbing commands write the commit; the work tree and its index 
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
 import tempfile
 import zipfile
@@ -20,10 +22,14 @@ from utils import lessons
 from utils.instructor import online_links
 from utils.instructor.release import release
 from utils.lessons import ROOT
+from utils.lessons.updates import UPDATES, record_updates
 
 FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
 _TRAILER = "Published-by"  # a line of the message of each commit that this module writes
 _MAKER = "coginst publish"
+_DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
+# What learners and their programs write beside the lessons. A pull leaves these files as they are.
+_UNTRACKED = ".venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n.progress.json*\n.workspaces/\n.home/\n"
 _ABSENT = "0" * 40  # `git update-ref` reads this value as "the branch must not exist"
 
 
@@ -73,6 +79,7 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
         packed = release(Path(folder) / f"{FOLDER}.zip", with_solutions, root=root).path
         with zipfile.ZipFile(packed) as files:
             files.extractall(folder)
+        _add_hub_files(root, Path(folder) / FOLDER, parent)
         tree = _write_tree(root, Path(folder))
     changed = _git(root, "diff-tree", "-r", "--name-only", "-z", parent, tree).split("\0")[:-1] if parent else []
     if parent and not changed:
@@ -187,6 +194,26 @@ def _require_only_releases(root: Path, branch: str, commit: str) -> None:
             )
 
 
+def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
+    """Add the files that only a hub needs to the release in the folder `top`. `parent` is the last release."""
+    before = _read_texts(root, parent) if parent else {}
+    after = {path.name: path.read_bytes() for path in (top / "course").glob("*.md")}
+    earlier = before.pop(UPDATES, b"")
+    (top / "course" / UPDATES).write_bytes(record_updates(before, after, earlier))  # `progress()` reads this file
+    (top / ".gitignore").write_text(_UNTRACKED, encoding="utf-8", newline="\n")
+    for name in _git(root, "ls-files", "-z", "--", _DEPLOYMENT).split("\0")[:-1]:
+        if (root / name).is_file():  # git also lists tracked files that were deleted
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, top / name)
+
+
+def _read_texts(root: Path, commit: str) -> dict[str, bytes]:
+    """Return the texts of the lessons in a release, and its list of changed cells, by file name."""
+    names = _git(root, "ls-tree", "--name-only", "-z", commit, "course/").split("\0")
+    wanted = [name for name in names if name.endswith((".md", UPDATES))]
+    return {Path(name).name: _git(root, "show", f"{commit}:{name}").encode() for name in wanted}
+
+
 def _write_tree(root: Path, folder: Path) -> str:
     """Store the files of the release in git without filters, and return the hash of their tree."""
     top = folder / FOLDER
@@ -196,7 +223,8 @@ def _write_tree(root: Path, folder: Path) -> str:
         root, "hash-object", "-w", "--no-filters", "--stdin-paths", input="".join(f"{path}\n" for path in paths)
     ).split()
     index = folder / "index"
-    lines = "".join(f"100644 {hash}\t{name}\0" for hash, name in zip(hashes, names))
+    modes = ["100755" if path.stat().st_mode & stat.S_IXUSR else "100644" for path in paths]
+    lines = "".join(f"{mode} {hash}\t{name}\0" for mode, hash, name in zip(modes, hashes, names))
     _git(root, "update-index", "-z", "--add", "--index-info", input=lines, index=index)
     return _git(root, "write-tree", index=index).strip()
 

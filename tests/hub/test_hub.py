@@ -1,0 +1,115 @@
+"""Test a class on a real hub: learners log in with a browser, pull the lessons, and solve exercises of lesson 02."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser import harness as browser
+from tests.hub.running_hub import FULL, PASSWORD, Hub, find_obstacle, run_hub
+from utils.feedback.exercise import find_exercise
+
+LESSON = "02_simplified_attention"
+COURSE = Path("attention", "course")
+STUB = '    # YOUR CODE HERE\n    raise NotImplementedError("softmax")\n'
+DOCSTRING = "Positive numbers that sum to one along dim; finite for every finite x."
+RIGHT = "    e = (x - x.amax(dim, keepdim=True)).exp()\n    return e / e.sum(dim, keepdim=True)\n"
+WRONG = "    return torch.exp(x) / torch.exp(x).sum(dim, keepdim=True)\n"
+
+if obstacle := find_obstacle():
+    pytest.skip(obstacle, allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    with run_hub(tmp_path_factory.mktemp("hub")) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def log_in(chromium: Browser, user: str, url: str) -> Iterator[browser.Notebook]:
+    """Follow a link as a user who must first log in, and yield the notebook that it opens."""
+    window = chromium.new_context(viewport=browser.WINDOW)
+    page = window.new_page()
+    page.set_default_timeout(60_000)
+    with browser.screenshot_on_failure(page, f"hub-{user}"):
+        page.goto(url)
+        page.fill("#username_input", user)
+        page.fill("#password_input", PASSWORD)
+        page.click("#login_submit")
+        browser.await_ready(page)
+        yield browser.Notebook(page)
+    window.close()
+
+
+def answer(notebook: browser.Notebook, body: str) -> str:
+    """Run the cell with the imports, replace the stub of softmax, run its cell, and return the output."""
+    notebook.run(notebook.cell("from utils import"))
+    cell = notebook.cell("check(softmax)")
+    (source,) = [text for text in sources(browser.ROOT / "course") if "check(softmax)" in text]
+    notebook.type(cell, source.replace(STUB, body))
+    return notebook.run(cell)
+
+
+def sources(course: Path) -> list[str]:
+    return [cell.source for cell in nbformat.read(course / f"{LESSON}.ipynb", as_version=4).cells]
+
+
+def progress(home: Path) -> dict:
+    """Return the state of softmax in the home's progress file."""
+    content = json.loads((home / COURSE / ".progress.json").read_text(encoding="utf-8"))
+    return content["simplified_attention"]["softmax"]["status"]
+
+
+def snapshot_files(folder: Path) -> dict[str, int]:
+    return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
+    """Ada is right and Bob is wrong. Their servers stop, and a new release that changes their cell reaches them. Their
+    answers survive, and nobody writes into the shared installation."""
+    installed = snapshot_files(hub.installation)
+    homes = {user: hub.homes / user for user in ("ada", "bob")}
+    (message,) = [wrong.message for wrong in find_exercise("softmax").misconceptions if wrong.id == "overflows"]
+    for user, body, result in (("ada", RIGHT, "passed"), ("bob", WRONG, message)):
+        with log_in(chromium, user, hub.pull_link("02")) as notebook:
+            assert result in answer(notebook, body)
+            assert notebook.errors() == []
+            notebook.save(homes[user] / COURSE / f"{LESSON}.ipynb")
+    assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
+
+    path = hub.source / "solutions" / f"{LESSON}.md"
+    first = path.read_text(encoding="utf-8")
+    assert DOCSTRING in first
+    second = (
+        first.replace(DOCSTRING, "Positive numbers, in another sentence.") + "\nA sentence of the second release.\n"
+    )
+    path.write_text(second, encoding="utf-8")
+    hub.publish()
+    for user, body in (("ada", RIGHT), ("bob", WRONG)):
+        hub.stop_idle_servers(user)
+        with log_in(chromium, user, hub.pull_link("02")) as notebook:
+            expect(notebook.panel).to_contain_text("A sentence of the second release.")
+            assert body.strip() in "\n".join(notebook.sources())
+            if user == "ada":
+                notebook.run(notebook.cell("from utils import"))
+                assert "passed" in notebook.run(notebook.cell("check(softmax)"))
+        assert body in "\n".join(sources(homes[user] / COURSE))
+    assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
+    assert snapshot_files(hub.installation) == installed
+
+
+def test_a_full_home(hub: Hub, chromium: Browser) -> None:
+    """The home of this user is a disk of 1 MB without free space. A check works, and one sentence says what is lost."""
+    url = f"{hub.url}/hub/user-redirect/lab/tree/course/{LESSON}.ipynb"
+    with log_in(chromium, FULL, url) as notebook:
+        output = answer(notebook, RIGHT)
+        assert "passed" in output and output.count("Your progress is not saved") == 1
+        assert "passed" in notebook.run(notebook.cell("check(softmax)"))
+        assert notebook.errors() == []
