@@ -19,7 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from tests.browser.harness import launch_browser
 
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title></head>
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A live widget</title>
+<meta name="viewport" content="width=device-width"></head>
 <body style="margin:16px;background:BACKGROUND"><main><h1>A live widget</h1><div id="here"></div></main>
 </body></html>"""
 # A fake of the model that anywidget passes to a module: get, set, save_changes, on, off and send.

@@ -144,8 +144,8 @@ function followTheme(root) {
  *
  * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (stores `ui.state`, also in the saved
  * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
- * readers), `announceAtRest(text)` (when the learner pauses, not at each step of a slider), `onChange(f)` (calls f when another tab has changed `ui.state`), and `reading`: whether this page belongs
- * to the book, which has no kernel.
+ * readers), `announceAtRest(text)` (when the learner pauses, not at each step of a slider), `onChange(f)` (calls f when
+ * another tab has changed `ui.state`), and `reading`: whether this page belongs to the book, which has no kernel.
  */
 export function page(build, name = "Explorer") {
   return {
@@ -360,6 +360,13 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
   };
   input.addEventListener("input", () => moved(false));
   input.addEventListener("change", () => moved(true));
+  // A finger that scrolls the page first moves the slider that it touches; then the slider moves back.
+  let before = null;
+  input.addEventListener("pointerdown", () => { before = input.value; });
+  input.addEventListener("pointercancel", () => {
+    input.value = before;
+    moved(true);
+  });
   show(ui.state[name]);
   return { node: element("label", { class: "slider" }, element("span", {}, caption), input, shown), show };
 }
