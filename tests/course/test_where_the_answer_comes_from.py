@@ -385,7 +385,7 @@ def test_one_word_moves_the_answer_from_end_to_end(model, texts):
     assert round(sum(p.numel() for p in model.parameters()) / 1e6, 1) == 11.5
 
 
-@pytest.mark.observed('You can see that " Mary" becomes readable after the third block')
+@pytest.mark.observed('" Mary" becomes readable after the third block')
 def test_the_lens_says_to_then_nothing_then_mary(model, texts):
     shares = lesson.logit_lens(model, texts[0]).softmax(-1)
     assert shares[0].argmax() == token(" to") and shares[0].max() > 0.99

@@ -724,8 +724,8 @@ def test_the_perplexity_of_known_probabilities(perplexity):
 @pytest.mark.observed("On a sentence from this page, its perplexity is far above 50,257")
 @torch.no_grad()
 def test_the_small_model_has_not_overfitted(model, perplexity):
-    """30 training texts, three times 30 held-out texts, and three sentences of this lesson."""
-    texts = lambda seed: list(itertools.islice(corpus.sentences(seed), 30))
+    """20 training texts, three times 20 held-out texts, and three sentences of this lesson."""
+    texts = lambda seed: list(itertools.islice(corpus.sentences(seed), 20))
     seen = perplexity(model, texts(0))
     assert 2 < seen < 3 and all(0.8 < perplexity(model, texts(seed)) / seen < 1.25 for seed in (1, 3, 4))
     prose = lessons.find_lesson("12").read_text(encoding="utf-8")
