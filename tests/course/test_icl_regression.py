@@ -17,7 +17,7 @@ from utils.feedback.exercise import case, find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.models import icl_regression as regression
 from utils.models.icl_regression import stored
-from utils.models.icl_regression.study import WAYS, study
+from utils.models.icl_regression.study import train_run
 
 # ---------------------------------------------------------------- correct answers
 
@@ -153,7 +153,13 @@ RIGHT = {
 # ---------------------------------------------------------------- the claims of the lesson
 
 SEEDS = (0, 1, 2)
+STUDY = regression.stored_study()
 FRESH = regression.draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
+
+
+def _runs(name):
+    """Return the stored runs with this name, one for each seed."""
+    return [run for key, run in STUDY.items() if key.rpartition(" ")[0] == name]
 
 
 def _error(estimator):
@@ -266,7 +272,6 @@ def test_the_lesson_s_own_run():
     ).square().mean().sqrt() < 0.03 * size
 
 
-@pytest.mark.observed("a run with SGD ends at 0.21, with the same error")
 def test_one_over_the_root_of_d_is_refuted():
     """With w = 1/√d, w x_q·x has a standard deviation of 1, but trained pairs have a quarter or a half of this w."""
     guess = 5**-0.5
@@ -274,11 +279,135 @@ def test_one_over_the_root_of_d_is_refuted():
     assert all(0.09 < abs(s.w) < 0.135 for seed in SEEDS for s in regression.statistics(stored(2, seed).model))
     there, here = (regression.best_mu(w, FRESH)[1] for w in (guess, 0.11))
     assert 0.06 < there - here < 0.10
-    other_optimisers = [run for name, run in study().items() if name in ("SGD 0", "one rate 0")]
-    assert all(0.18 < abs(w) < 0.22 for run in other_optimisers for w in run["w"][0])
-    assert all(abs(run["error"] - study()["usual 0"]["error"]) < 0.003 for run in other_optimisers)
-    assert all(abs(w) < 0.3 for name, run in study().items() for w in run["w"][0] if len(run["w"]) == 1)
-    assert round(abs(study()["SGD 0"]["w"][0][0]), 2) == 0.21
+    assert all(
+        abs(w) < 0.25 for name in ("usual", "one rate", "SGD", "AdamW") for run in _runs(name) for w in run["w"][0]
+    )
+
+
+@pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
+@pytest.mark.claim("with 30 times, between 0.05 and 0.1 (five runs each)")
+def test_the_ratio_of_the_rates_decides_w():
+    """Five runs each: |w| is 0.16 to 0.19 with equal rates (Adam and SGD), 0.08 to 0.14 with our rates (Adam and
+    AdamW), and 0.05 to 0.1 with 30 times. The errors differ by at most 0.01.
+    """
+    sizes = {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("usual", "one rate", "30 times")}
+    sizes |= {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("SGD", "AdamW")}
+    assert all(len(size) == 10 for size in sizes.values())
+    assert all(0.15 < w < 0.2 for name in ("one rate", "SGD") for w in sizes[name])
+    assert all(0.08 < w < 0.15 for name in ("usual", "AdamW") for w in sizes[name])
+    assert all(0.05 < w < 0.1 for w in sizes["30 times"])
+    errors = [run["error"] for name in sizes for run in _runs(name)]
+    assert max(errors) - min(errors) < 0.011
+
+
+def test_the_study_is_what_its_module_measures():
+    """Repeat two short runs. Rounding errors differ between machines and grow, so the tolerance is wide."""
+    for name in ("a pair", "no mean of y"):
+        stored_run, run = _runs(name)[5], train_run(name, 5)
+        assert _error(run.model) == pytest.approx(stored_run["error"], abs=0.05)
+        assert [s.w > 0 for s in regression.statistics(run.model)] == [w > 0 for w in stored_run["w"][0]]
+
+
+@pytest.mark.claim("The order of the examples does not matter, because nothing tells the layer their positions.")
+@pytest.mark.claim("Which y belongs to which x does matter.")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_examples_have_no_order(seed):
+    """A shuffle changes no answer of a layer, or of a stack in which every example attends to every other. It changes
+    the answers of a stack with a causal mask, which tells examples their order, and of a layer whose examples lose
+    their own y.
+    """
+    z_q, z = FRESH.z_q[:200], FRESH.z[:200]
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(seed))
+    change = lambda model, other: (model(z_q, other) - model(z_q, z)).square().mean().sqrt().item()
+    layer, two_way, causal = (
+        run.model for run in (stored(2, seed), stored(kind="two-layers"), stored(kind="two-layers-causal"))
+    )
+    with torch.no_grad():
+        assert change(layer, z[:, order]) < 1e-4 and change(two_way, z[:, order]) < 1e-4
+        assert change(causal, z[:, order]) > 0.05
+        assert change(layer, torch.cat((z[..., :5], z[:, order, 5:]), -1)) > 1
+
+
+def _train_twins(seed, noise):
+    """Train two heads that start with equal weights, or with weights that differ by `noise`."""
+    config = regression.RegressionConfig(seed=seed, steps=1000, batch_size=32, device="cpu")
+    model = regression.build_model(config)
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            first, second = weight.chunk(2, dim=int(name[0] == "o"))
+            second.copy_(first + noise * torch.randn(first.shape))
+    return regression.train(config, model, progress=False).model
+
+
+@pytest.mark.claim("Equal heads get equal gradients, stay equal, and are no better than one head.")
+@pytest.mark.claim("A difference of 0.001 separates them.")
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_heads_stay_equal(seed):
+    """Equal heads have the error of one head (1.4), or 3.7 from the starts from which the keys come to contain y. With
+    a difference of 0.001, the same starts lead to opposite heads (0.7).
+    """
+    one, two = regression.statistics(equal := _train_twins(seed, 0.0))
+    assert abs(one.w - two.w) < 0.05 and abs(one.mu - two.mu) < 0.1 and _error(equal) > 1.3
+    one, two = regression.statistics(different := _train_twins(seed, 0.001))
+    assert one.mu * two.mu < 0 and _error(different) < 0.8
+
+
+@pytest.mark.claim("The mean of y drives them apart")
+@pytest.mark.claim(
+    "All 12 pairs in the study ended with opposite signs. With the mean of y subtracted in training, only 2 of 12 did."
+)
+def test_without_the_mean_of_y_heads_keep_the_same_sign():
+    """The stored runs start with the same weights and prompts, and differ only in the mean of y. Without it, two heads
+    need not be opposites: their error is as low.
+    """
+    opposite = {
+        name: sum(run["mu"][0][0] * run["mu"][0][1] < 0 for run in _runs(name)) for name in ("a pair", "no mean of y")
+    }
+    assert opposite == {"a pair": 12, "no mean of y": 2} and len(_runs("a pair")) == len(_runs("no mean of y")) == 12
+    assert all(run["error"] < 0.7 for run in _runs("no mean of y"))
+    assert all(abs(sum(run["mu"][0])) < 0.2 * abs(run["mu"][0][0]) for run in _runs("a pair") if run["error"] < 1)
+
+
+@pytest.mark.claim("each *w* takes the sign of its *μ*")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_head_with_the_wrong_sign_of_w_is_trained_back(seed):
+    """Flip the sign of both w in a trained layer: the error rises above 10. Some training restores w·μ > 0 in both."""
+    config = regression.RegressionConfig(seed=seed, steps=1500, batch_size=32, device="cpu")
+    model = regression.build_model(config)
+    model.load_state_dict(stored(2, seed).model.state_dict())
+    with torch.no_grad():
+        model.q_proj.weight.neg_()
+    assert _error(model) > 10 and all(s.w * s.mu < 0 for s in regression.statistics(model))
+    regression.train(config, model, progress=False)
+    assert _error(model) < 1 and all(s.w * s.mu > 0 for s in regression.statistics(model))
+
+
+@pytest.mark.observed("With another *d*, L or noise, the layer is again a kernel estimator with four numbers")
+@pytest.mark.claim("If one entry of x is larger, that direction is special.")
+@pytest.mark.observed("its first number is 0.28 times the others, so four numbers no longer describe the layer")
+def test_on_other_prompts():
+    """Twenty-one stored runs differ from the formula by at most 2.1 %, and from the best step's error by at most 2 %.
+
+    Only x with a wider first entry changes QK's diagonal: by 1 / (s²(1 + 1/L) + Σs²/L) for an entry with the standard
+    deviation s, as in the optimum for linear attention (Zhang et al., "Trained Transformers Learn Linear Models
+    In-Context", 2023). One step with these rates is as good as the layer.
+    """
+    for name in ("as before", "d = 2", "d = 10", "L = 10", "L = 160", "noise 0.5", "noise 1"):
+        for run in _runs(name):
+            assert run["formula"] < 0.022 and abs(run["error"] / run["step"] - 1) < 0.02, (name, run)
+    scales = torch.tensor([2.0, 1, 1, 1, 1])
+    rates = 1 / (scales**2 * (1 + 1 / 40) + (scales**2).sum() / 40)
+    prompts = regression.draw(20_000, 40, 5, generator=torch.Generator().manual_seed(3), scales=scales.tolist())
+    step = (prompts.z_q[..., :5] * rates) @ (prompts.z[..., :5].mT @ prompts.z[..., 5:]) / 40
+    by_direction = (step - prompts.y_q).square().mean().item()
+    for run in _runs("first entry × 2"):
+        diagonal = torch.tensor(run["diagonal"])
+        ratio = diagonal[:, 0] / diagonal[:, 1:].mean(1)
+        assert torch.allclose(ratio, rates[0] / rates[1], atol=0.03) and 0.26 < ratio.mean() < 0.3
+        assert (diagonal[:, 1:].std(1) < 0.05 * diagonal[:, 1:].mean(1).abs()).all()
+        assert run["formula"] > 1 and run["error"] < 0.45 * run["step"]
+        assert abs(run["error"] / by_direction - 1) < 0.06
 
 
 def test_along_the_curve_the_rate_stays_and_the_error_falls_towards_small_w():
@@ -651,42 +780,50 @@ def test_the_cell_with_two_steps_works_with_every_estimator_that_passes(capsys):
 
 
 @pytest.mark.claim("For two layers, the mask changes the answer")
-@pytest.mark.observed("the result depends on the seed: three runs have errors of 0.68, 0.83 and 3.6")
-def test_further_numbers_of_the_prose():
-    """Check the other stored studies; tests/models checks the causal form of one layer.
+def test_further_numbers_of_stacks():
+    """tests/models checks the causal form of one layer.
 
     With each of three initialisations, the stack with the causal mask has a higher error than the stack without it.
     """
-    for name, starts in (("two-layers", [0.01, 0.12, 0.14]), ("two-layers-y", [0.13, 0.14, 0.43])):
-        assert sorted(round(study()[f"{name} {seed}"]["error"], 2) for seed in SEEDS) == starts
-    errors = {name.removesuffix(" 0"): run["error"] for name, run in study().items() if name.endswith(" 0")}
     published = {
         "two-layers": [0.01, 0.14, 0.12],
+        "two-layers-y": [0.13, 0.43, 0.14],
         "two-layers-causal": [0.06, 0.23, 0.19],
         "two-layers-tied": [0.12, 0.29, 0.04],
-        "small_id": [3.63, 0.83, 0.68],
     }
     for name, numbers in published.items():
-        assert [round(study()[f"{name} {seed}"]["error"], 2) for seed in SEEDS] == numbers
-    assert round(errors["small_id, 8000 steps"], 1) == 3.6
-    assert [round(errors[name], 2) for name in ("usual", "torch's start", "small_id_qk", "oppo_small_id", "AdamW")] == [
-        0.68,
-        0.69,
-        0.68,
-        0.68,
-        0.68,
-    ]
-    assert [round(errors[name], 2) for name in ("SGD", "one rate")] == [0.67, 0.67]
+        assert [round(run["error"], 2) for run in _runs(name)] == numbers
 
 
-@pytest.mark.observed("the keys contain y instead of x, and OV passes on x instead of y")
+@pytest.mark.observed("With our initialisation, the error is 0.67 in all runs; with that of `nn.Linear`, 0.67 to 0.68.")
+@pytest.mark.observed("All runs with AdamW, with SGD, and with one rate for all parameters reach 0.67.")
+@pytest.mark.observed("In the other two runs, both heads have the same sign, and the error is 1.4, as with one head.")
+def test_further_numbers_of_one_layer():
+    errors = {
+        name: [round(run["error"], 2) for run in _runs(name)] for name in ("usual", "torch's start", "AdamW", "SGD")
+    }
+    errors |= {
+        name: [round(run["error"], 2) for run in _runs(name)] for name in ("one rate", "small_id", "oppo_small_id")
+    }
+    assert all(len(five) == 5 and set(five) <= {0.67, 0.68} for five in errors.values())
+    assert {name for name, five in errors.items() if 0.68 in five} == {"torch's start"}
+    assert sorted(round(run["error"], 1) for run in _runs("small_id_qk")) == [0.7, 0.7, 0.7, 0.7, 3.7]
+    source = _runs("like the source")
+    pairs = [run for run in source if run["mu"][0][0] * run["mu"][0][1] < 0]
+    same = [run for run in source if run not in pairs]
+    assert len(pairs) == 3 and all(round(abs(w), 2) in (0.14, 0.15) for run in pairs for w in run["w"][0])
+    assert all(run["error"] < 0.675 for run in pairs)
+    assert len(same) == 2 and all(round(run["error"], 1) == 1.4 and run["w"][0][0] * run["w"][0][1] > 0 for run in same)
+
+
+@pytest.mark.observed("its keys contain y instead of x, and OV passes on x instead of y")
 def test_a_start_near_zero_can_end_in_another_solution():
-    """Train the worst of the three runs again: only QK's column of y and OV's entries of x are large."""
-    run = regression.train(regression.RegressionConfig(seed=0, device="cpu", **WAYS["small_id"]), progress=False)
+    """Train the worst of the five runs again: only QK's column of y and OV's entries of x are large."""
+    run = train_run("small_id_qk", 1)
     qk, (ov,) = regression.circuits(run.model)
     assert 3.3 < _error(run.model) < 4
     assert qk[0, :, :5, 5].abs().amax() > 0.1 and qk[0, :, :5, :5].abs().amax() < 0.05
-    assert ov[:, :5].abs().amax() > 1 and ov[:, 5].abs().amax() < 0.05
+    assert ov[:, :5].abs().amax() > 1 and ov[:, 5].abs().amax() < 0.2
 
 
 def _error_of_three_steps():
@@ -842,6 +979,11 @@ def test_dynamics_draws_every_head_of_every_run(snapshot):
     assert torch.allclose(torch.tensor(drawn.get_ydata(), dtype=torch.float32), 2 * w[:, 1])
     assert picture.alt == snapshot
     assert show.dynamics(steps, w, mu).alt == snapshot
+    with_loss = show.dynamics({"a": steps}, {"a": w}, {"a": mu}, loss={"a": [5.0, 1.0, 0.5, 0.4]})
+    assert with_loss.figure.axes[2].lines[1].get_xydata().tolist() == [[0.0, 5.0], [3.0, 1.0], [6.0, 0.5], [9.0, 0.4]]
+    assert "loss, a: it falls from 5.00 to 0.40." in with_loss.alt
+    with pytest.raises(ValueError, match="loss must have the same names"):
+        show.dynamics({"a": steps}, {"a": w}, {"a": mu}, loss={"b": [1.0]})
     for bad in ((steps, w[:2], mu), ({"a": steps}, {"b": w}, {"a": mu}), (steps, w, mu[:, :1])):
         with pytest.raises(ValueError) as error:
             show.dynamics(*bad)

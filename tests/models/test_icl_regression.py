@@ -39,6 +39,14 @@ def test_prompts_are_linear_with_relative_noise_in_the_examples_alone():
     assert torch.allclose(exact.z_q[..., :3] @ beta, exact.y_q, atol=1e-4) and beta.std(0).min() > 0.5
 
 
+def test_scales_stretch_x_and_y_follows():
+    z_q, z, y_q = lab.draw(4000, 20, 2, 0, generator=torch.Generator().manual_seed(0), scales=(3.0, 0.5))
+    for points in (z_q, z):
+        assert torch.allclose(points[..., :2].std((0, 1)), torch.tensor([3.0, 0.5]), rtol=0.03)
+    beta = torch.linalg.lstsq(z[..., :2], z[..., 2:]).solution
+    assert torch.allclose(z_q[..., :2] @ beta, y_q, atol=1e-3)
+
+
 def test_draws_repeat_with_a_generator_and_leave_the_global_one_alone():
     before = torch.get_rng_state()
     a, b = (lab.draw(3, 4, 2, generator=torch.Generator().manual_seed(1)) for _ in range(2))
@@ -56,6 +64,8 @@ def test_draws_repeat_with_a_generator_and_leave_the_global_one_alone():
         dict(n=1, L=1, d=1, noise_std=-1),
         dict(n=1, L=1, d=1, noise_std=math.nan),
         dict(n=1, L=1, d=1, queries=0),
+        dict(n=1, L=1, d=2, scales=(1.0,)),
+        dict(n=1, L=1, d=2, scales=(1.0, -1.0)),
     ],
     ids=str,
 )
@@ -133,8 +143,8 @@ def test_a_stack_adds_to_its_stream_and_a_linear_map_reads_the_question(how):
 
 
 def test_the_study_has_every_run_and_its_stacks_are_kept():
-    found = study.study()
-    assert {f"{name} 0" for name in study.STACKS} <= found.keys()
+    found = lab.stored_study()
+    assert found.keys() == {f"{name} {seed}" for name, seeds in study.SEEDS.items() for seed in range(seeds)}
     fresh = lab.draw(40_000, 40, 5, generator=torch.Generator().manual_seed(99))
     for name in study.STACKS:
         run = stored(2, kind=name)

@@ -123,23 +123,25 @@ def dynamics(
     w: ArrayLike | Mapping[str, ArrayLike],
     mu: ArrayLike | Mapping[str, ArrayLike],
     title: str | None = None,
+    loss: Mapping[str, ArrayLike] | None = None,
 ) -> Picture:
-    """Draw how each head's w (left) and μ (right) change during training. A head has the same colour in both charts.
+    """Draw how each head's w and μ change during training, and the loss. A head has the same colour in both charts.
 
     Args:
         steps: {name: [readings]}, the increasing training steps of one to three runs, or [readings] for a single run.
         w: {name: [readings, heads]}, or [readings, heads].
         mu: the same form as `w`.
+        loss: {name: [losses]}, at equal distances from the first step to the last; None draws no losses.
 
     Raises:
-        ValueError: if names, readings or heads differ between the three arguments, or there are more than three runs.
+        ValueError: if names, readings or heads differ between the arguments, or there are more than three runs.
     """
     given = [t if isinstance(t, Mapping) else {"": t} for t in (steps, w, mu)]
     names = list(given[0])
-    if not 1 <= len(names) <= 3 or any(list(t) != names for t in given):
-        raise ValueError("dynamics draws one to three runs; steps, w and mu must have the same names.")
+    if not 1 <= len(names) <= 3 or any(list(t) != names for t in (*given, loss or names)):
+        raise ValueError("dynamics draws one to three runs; steps, w, mu and loss must have the same names.")
     figure, words = new_figure(), []
-    wide, high = 2.3, 1.9 if len(names) == 1 else 1.15
+    wide, high = 1.4 if loss else 2.3, 1.9 if len(names) == 1 else 1.15
     for i, name in enumerate(names):
         xs = parse_numbers(given[0][name], "steps", [1], "a row of numbers")
         tables = [parse_numbers(t[name], what, [2], "[readings, heads]") for t, what in zip(given[1:], ("w", "mu"))]
@@ -147,16 +149,27 @@ def dynamics(
             raise ValueError(
                 f"{name or 'the run'}: w and mu need one row for each of {len(xs)} steps and the same number of heads."
             )
-        for j, (table, what) in enumerate(zip(tables, "wμ")):
+        whats = ["w", "μ"]
+        if loss:
+            losses = parse_numbers(loss[name], "loss", [1], "a row of numbers")
+            tables, whats = [*tables, losses[:, None]], [*whats, "loss"]
+        for j, (table, what) in enumerate(zip(tables, whats)):
             axes = new_axes(figure, 2 + j * (wide + 0.55), BENCH - 2 - i * (high + 0.5) - high, wide, high)
             axes.axhline(0, color=FAINT, linewidth=0.8, zorder=0)
             for h, line in enumerate(table.T):
-                axes.plot(xs, line, color=SERIES[h % len(SERIES)], linestyle="-" if h < len(SERIES) else "--")
+                colour = INK if what == "loss" else SERIES[h % len(SERIES)]
+                along = np.linspace(xs[0], xs[-1], len(line))
+                axes.plot(
+                    along if what == "loss" else xs, line, color=colour, linestyle="-" if h < len(SERIES) else "--"
+                )
             axes.set_title(f"{what} {f'with {name}' if name else 'of each head'}", size=TEXT, color=INK, weight="bold")
             axes.tick_params(length=2, colors=MUTED)
             if i == len(names) - 1:
                 axes.set_xlabel("step")
             ends = ", ".join(number_text(v) for v in table[-1])
+            if what == "loss":
+                words.append(f"loss, {name}: it falls from {number_text(table[0, 0])} to {ends}.")
+                continue
             words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g}, the heads have the values {ends}.")
     return finish_picture(figure, title, "How each head changes during training", "\n".join(words))
 

@@ -20,7 +20,7 @@ from utils.models.icl_regression.estimators import (
     ridge,
 )
 from utils.models.icl_regression.evaluation import error_curves, mean_squared_error
-from utils.models.icl_regression.experiment import Run, stored, train
+from utils.models.icl_regression.experiment import Run, stored, stored_study, train
 from utils.models.icl_regression.layers import build_model, circuits, statistics
 
 __all__ = [
@@ -41,5 +41,6 @@ __all__ = [
     "ridge",
     "statistics",
     "stored",
+    "stored_study",
     "train",
 ]

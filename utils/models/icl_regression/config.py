@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,7 @@ class RegressionConfig:
         steps: None means 4,000, or 8,000 for more than two heads, because these converge later.
         batch_size, queries: prompts in a batch, and questions about each prompt. Additional questions are cheap,
             because they share the examples.
-        noise_std: see `draw`.
+        noise_std, scales: see `draw`.
         log_every, validate_every, dynamics_every, matrices_every: the number of steps between readings of the training
             loss, of the loss on fixed prompts, of w and μ for every head, and of the complete QK and OV products.
         seed: the seed for the initial values and the data.
@@ -80,6 +80,7 @@ class RegressionConfig:
     batch_size: int = 128
     queries: int = 8
     noise_std: float = 0.01
+    scales: Sequence[float] | None = None
     log_every: int = 10
     validate_every: int = 500
     dynamics_every: int = 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -44,21 +44,27 @@ def draw(
     queries: int = 1,
     generator: torch.Generator | None = None,
     device: torch.device | str | None = None,
+    scales: Sequence[float] | None = None,
 ) -> Prompts:
     """Sample `n` prompts, each with its own β: x, x_q, β ~ N(0, I_d), y_i = β·x_i + noise, y_q = β·x_q without noise.
 
     `noise_std` is relative to the standard deviation √d of β·x: the noise has the standard deviation noise_std · √d.
+    `scales` multiplies the entries of x and x_q, and so makes some directions wider than others.
 
     Raises:
-        ValueError: a size is not positive, or `noise_std` is negative.
+        ValueError: a size is not positive, `noise_std` is negative, or `scales` does not have `d` positive numbers.
     """
     require_positive_integers(n=n, L=L, d=d, queries=queries)
     if not noise_std >= 0:
         raise ValueError(f"noise_std must be 0 or larger; got {noise_std!r}.")
     if device is None and generator is not None:
         device = generator.device
+    if scales is not None and not (len(scales) == d and all(scale > 0 for scale in scales)):
+        raise ValueError(f"scales must be {d} positive numbers, one for each entry of x; got {scales!r}.")
     points = torch.randn(n, L + queries + 1, d, generator=generator, device=device)
     x, beta = points[:, :-1], points[:, -1:]
+    if scales is not None:
+        x = x * torch.tensor(scales, device=device)
     tokens = torch.cat((x, x @ beta.mT), dim=-1)
     z, z_q = tokens[:, :L].clone(), tokens[:, L:].clone()
     z[..., -1] += math.sqrt(d) * noise_std * torch.randn(n, L, generator=generator, device=device)
@@ -86,7 +92,7 @@ class PromptBuffer:
             return
         c = self.config
         self.generator.manual_seed(c.seed * 1_000_003 + step // self.bulk)
-        fresh = draw(self.bulk * c.batch_size, c.length, c.d, c.noise_std, c.queries, self.generator)
+        fresh = draw(self.bulk * c.batch_size, c.length, c.d, c.noise_std, c.queries, self.generator, scales=c.scales)
         fresh = Prompts(*(t.view(self.bulk, c.batch_size, *t.shape[1:]) for t in fresh))
         if self.buffered is None:
             self.buffered = fresh

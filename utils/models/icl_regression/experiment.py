@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 VALIDATION_SEED = 7_654_321
 ASSETS = ROOT / "utils" / "assets" / "icl_regression"
+STUDY = ASSETS / "study.json"
 
 
 @dataclass
@@ -142,6 +143,17 @@ def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
     return Run.load(path)
 
 
+def stored_study() -> dict[str, dict[str, Any]]:
+    """Read the results of every run of `utils.models.icl_regression.study`, by name and seed, for example "SGD 0".
+
+    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. The runs on other prompts also
+    contain QK's `diagonal` in the rows of x, the errors of one centred step with the best rate (`step`) and of `ridge`
+    regression on the same prompts, and how far the kernel estimator is from the layer (`formula`, relative to the size
+    of the answers).
+    """
+    return json.loads(STUDY.read_text(encoding="utf-8"))
+
+
 def train(config: RegressionConfig, model: nn.Module | None = None, progress: bool = True) -> Run:
     """Train a layer on regression prompts, with new prompts at each step.
 
@@ -229,7 +241,7 @@ class _RunRecorder:
     def __init__(self, run: Run, device: torch.device) -> None:
         self.run, c = run, run.config
         generator = torch.Generator().manual_seed(VALIDATION_SEED)
-        self.validation_prompts = draw(2000, c.length, c.d, c.noise_std, generator=generator).to(device)
+        self.validation_prompts = draw(2000, c.length, c.d, c.noise_std, 1, generator, scales=c.scales).to(device)
         self.has_heads = all(hasattr(layer, "q_proj") for layer in getattr(run.model, "layers", [run.model]))
         self.dynamics = [*zip(run.w, run.mu)]
         self.matrices = [*zip(run.qk, run.ov)]
