@@ -227,6 +227,10 @@ def test_heads_are_chosen_by_keyboard_and_have_names_that_can_be_read(live):
         expect(heads.nth(head)).to_have_attribute("aria-checked", "true")
         expect(heads.nth(head)).to_be_focused()
         expect(live.locator("h3").nth(1)).to_have_text(heads.nth(head).get_attribute("aria-label"))
+    descriptions = heads.evaluate_all("all => all.map(one => one.ariaDescription)")
+    twin = live.locator("[data-twin] svg").first.get_attribute("aria-label")
+    for name, text in zip(("head 0.5, previous", "head 0.1, current", "head 0.11, first"), descriptions):
+        assert text.startswith("t0 → t0 1.00, t1 → ") and f"{name}: {text}" in twin
     badge = "getComputedStyle(document.querySelector('[role=radio] h4'))"
     assert float(live.evaluate(f"{badge}.fontSize")[:-2]) >= 12
     written, behind = live.evaluate(f"[{badge}.color, {badge}.backgroundColor]")

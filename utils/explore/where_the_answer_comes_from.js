@@ -33,6 +33,15 @@ function longest(found, blocks) {
   return words({ ...found, tokens, sentence: answer, rows }, [blocks - 1, last]);
 }
 
+/** Name the places that move most of the answer, so that a screen reader need not read the whole table. */
+function largestMoves({ rows, tokens }) {
+  const moves = rows.flatMap((row, layer) => row.map(({ moved }, position) => ({ moved, layer, position })))
+    .filter(({ moved }) => Math.abs(moved) >= 0.1).sort((a, b) => Math.abs(b.moved) - Math.abs(a.moved));
+  const texts = moves.slice(0, 6).map(({ moved, layer, position }) =>
+    `${fixed(moved, 1)} before block ${layer}, position ${position} (${tokens[position]})`);
+  return texts.length ? `The largest: ${texts.join("; ")}.` : "No place moves as much as a tenth of it.";
+}
+
 /** Return orange for a move towards the twin's answer, blue for a move away; text is readable on it in both themes. */
 function colour(share) {
   const strength = Math.round(50 * Math.min(1, Math.abs(share)));
@@ -49,7 +58,8 @@ class Places {
     const rows = down.map((name, i) => element("tr", {}, element("th", { scope: "row" }, name), ...across.map((_, j) =>
       element("td", {}, tall ? this.button(j, i) : this.button(i, j)))));
     this.node = element("table", { class: tall ? "places tall" : "places", "data-lm-suppress-shortcuts": true },
-      element("caption", { class: "unseen" }, "How much of the answer moves when one vector is exchanged"),
+      element("caption", { class: "unseen" },
+        `How much of the answer moves when one vector is exchanged. ${largestMoves(found)}`),
       element("thead", {}, head), element("tbody", {}, ...rows));
     this.node.addEventListener("pointerleave", () => tell(null, false));
   }

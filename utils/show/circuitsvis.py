@@ -80,6 +80,7 @@ for (const box of boxes) {
       const one = head.parentElement.parentElement, on = head.textContent === chosen;
       one.setAttribute("role", "radio");
       one.setAttribute("aria-label", head.textContent);
+      one.setAttribute("aria-description", props.descriptions?.[i] ?? "");
       one.setAttribute("aria-checked", on);
       one.tabIndex = on ? 0 : -1;
       one.onkeydown = event => {
@@ -294,7 +295,8 @@ class AttentionHeadsPicture(Picture):
     Args:
         figure, alt: see `Picture`.
         title: the title of the picture and of the interactive figure.
-        props: the properties for circuitsvis's AttentionHeads.
+        props: the properties for circuitsvis's AttentionHeads. `descriptions` has a text for each head, which a screen
+            reader reads after the name of the head.
     """
 
     def __init__(self, figure: Figure, alt: str, title: str, props: dict[str, Any]) -> None:

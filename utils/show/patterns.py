@@ -55,28 +55,29 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
     image = figure.axes[-1].images[0]
     draw_colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
     what = f"Attention weights of {count_text(heads, 'head')} over {n} tokens, queries down, keys across."
-    return finish_picture(figure, title, "", f"{what}\n{_describe_heads(names, called, values)}")
+    texts = [f"{head}: {text}" for head, text in zip(called, _describe_heads(names, values))]
+    return finish_picture(figure, title, "", "\n".join([what, *texts]))
 
 
-def _describe_heads(names: Sequence[str], called: Sequence[str], values: np.ndarray) -> str:
+def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
     For more than 8 tokens, describe only the key with the largest average weight, and the largest weight.
     """
     lines = []
-    for k, table in enumerate(values):
+    for table in values:
         if len(names) <= 8:
             favourites = zip(names, table.argmax(axis=1), table.max(axis=1))
             tops = [f"{name} → {names[j]} {number_text(weight)}" for name, j, weight in favourites]
-            lines.append(f"{called[k]}: {', '.join(tops)}.")
+            lines.append(f"{', '.join(tops)}.")
         else:
             mean = table.mean(axis=0)
             j, (a, b) = int(mean.argmax()), _largest(table)
             lines.append(
-                f"{called[k]}: attends most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
+                f"attends most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
                 f"its largest weight is {names[a]} → {names[b]}, {number_text(table[a, b])}."
             )
-    return "\n".join(lines)
+    return lines
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
@@ -130,6 +131,7 @@ def attention(
         "tokens": [truncate_text(name, 24) for name in names],
         "attention": values.round(4).tolist(),
         "attentionHeadNames": called,
+        "descriptions": _describe_heads(names, values),
         "minValue": 0,
         "maxValue": 1,
         "maskUpperTri": False,  # also colours the weights that are 0, as the picture does
