@@ -56,8 +56,9 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
+        place = f"line {error.lineno}: " if error.lineno else ""
         raise ValueError(
-            f"the answer does not parse (line {error.lineno}: {error.msg}), so it cannot run as a misconception."
+            f"the answer does not parse ({place}{error.msg}), so it cannot run as a misconception."
         ) from None
     except (RecursionError, MemoryError):
         raise ValueError("the answer is nested too deeply, so it cannot run as a misconception.") from None

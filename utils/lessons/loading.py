@@ -85,7 +85,7 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
         if name in failed:
             why = failed[name]
             if isinstance(why, SyntaxError):
-                place = f"line {why.lineno} of it, {why.msg}"
+                place = f"line {why.lineno} of it, {why.msg}" if why.lineno else why.msg  # NUL has no line.
                 raise AttributeError(f"in {lesson.path.name} the cell of {name!r} does not parse: {place}") from why
             raise AttributeError(f"{lesson.path.name} could not define {name!r}: {type(why).__name__}: {why}") from why
         raise AttributeError(f"{lesson.path.name} defines no {name!r}.")

@@ -45,14 +45,15 @@ def test_a_hostile_file_is_reported_and_runs_only_in_the_sandbox(tmp_path, case,
     (tmp_path / "answer.py").write_bytes(head + content + b"\n" + evil)
     done = CliRunner().invoke(app, [*command, str(tmp_path / "answer.py")])
     assert isinstance(done.exception, SystemExit | None), done.exception
-    assert words in done.output and not set(done.output) & set("\x1b\u202e\ud800")
+    assert words in done.output and "None" not in done.output and not set(done.output) & set("\x1b\u202e\ud800")
     assert not (tmp_path / "made").exists()
 
 
-def test_a_deep_answer_does_not_become_a_misconception(tmp_path):
-    (tmp_path / "answer.py").write_text(FILES["deep"][0], encoding="utf-8")
-    done = CliRunner().invoke(app, ["misconception", "softmax", str(tmp_path / "answer.py"), "--id", "too-deep"])
-    assert done.exit_code == 2 and "nested too deeply" in done.output
+@pytest.mark.parametrize("case, words", [("deep", "nested too deeply"), ("NUL", "does not parse (source code")])
+def test_an_answer_that_does_not_parse_does_not_become_a_misconception(tmp_path, case, words):
+    (tmp_path / "answer.py").write_text(FILES[case][0], encoding="utf-8")
+    done = CliRunner().invoke(app, ["misconception", "softmax", str(tmp_path / "answer.py"), "--id", "no-code"])
+    assert done.exit_code == 2 and words in done.output
 
 
 def test_without_isolation_a_file_of_answers_can_do_anything(tmp_path):
