@@ -1,4 +1,4 @@
-"""Fixtures for all tests: one browser per process."""
+"""Fixtures for all tests: one browser per process, a window in it, and the tokenizer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
+    from transformers import GPT2Tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +19,20 @@ def chromium() -> Iterator[Browser]:
 
     with launch_browser() as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def window(chromium: Browser) -> Iterator[BrowserContext]:
+    """Open a window for all tests that show widgets or figures, each in a tab of its own."""
+    from tests.explore.widget_page import open_window
+
+    with open_window(chromium) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> GPT2Tokenizer:
+    """Return the tokenizer of GPT-2."""
+    from utils.gpt2 import load_tokenizer
+
+    return load_tokenizer()

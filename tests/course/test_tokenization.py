@@ -806,11 +806,6 @@ def test_the_poem():
 # --- claims: GPT-2's tokenizer ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer()
-
-
 def test_the_opening(tokenizer):
     assert tokenizer.encode(" strawberry") == [41236] and "strawberry".count("r") == 3
 

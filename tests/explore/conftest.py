@@ -1,4 +1,4 @@
-"""One browser window for all tests that show live widgets."""
+"""Show live widgets in a browser."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import BrowserContext
 
-from tests.explore.widget_page import WidgetPage, open_window
-
-
-@pytest.fixture(scope="package")
-def window(chromium: Browser) -> Iterator[BrowserContext]:
-    with open_window(chromium) as opened:
-        yield opened
+from tests.explore.widget_page import WidgetPage
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import torch
 
 from utils import explore
 from utils.explore.next_tokens import KS, pack_descending
-from utils.gpt2 import load_gpt2, load_tokenizer
+from utils.gpt2 import load_gpt2
 from utils.show.tokenization import chip_text, decode_token, quote_token
 
 VOCAB = 50257
@@ -33,11 +33,6 @@ def row_of(last):
     row = 2 * torch.randn(VOCAB, generator=torch.Generator().manual_seed(last)) - 90
     row[:5] += 12
     return row
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer()
 
 
 def chips(page):

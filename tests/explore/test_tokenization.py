@@ -3,12 +3,10 @@
 import re
 from itertools import pairwise
 
-import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from utils import explore
 from utils.explore.tokenization import packed_merges
-from utils.gpt2 import load_tokenizer
 from utils.show.tokenization import chip_text, decode_token
 
 TEXTS = [
@@ -28,11 +26,6 @@ TEXTS = [
     "ß ﬁ İ ŉ Σς ǅ",
     "x" * 700 + " " * 700 + "ab" * 300,
 ]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer()
 
 
 def words(number):

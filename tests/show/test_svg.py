@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.explore.widget_page import open_tab, open_window
+from tests.explore.widget_page import open_tab
 from tests.show.figure_checks import INPUTS, SCORES, TOKENS, WEIGHTS, contrast_ratio, random_patterns
 from utils import show
 from utils.show.colours import PALETTE
@@ -29,12 +29,6 @@ FIGURES = {
     "strips": lambda: show.strips(range(40), {"a": torch.arange(40.0).sin(), "b": torch.arange(40.0).cos()}),
 }
 PAGE = "<!doctype html><html {html}><meta charset='utf-8'><body {body} style='margin:0'>{inside}</body></html>"
-
-
-@pytest.fixture(scope="module")
-def window(chromium):
-    with open_window(chromium) as opened:
-        yield opened
 
 
 def shown(window, inside, html="", body="", width=800):
