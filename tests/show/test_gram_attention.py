@@ -1,6 +1,7 @@
 """Check that the figure of the body shows the given query, key and reference."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -139,3 +140,28 @@ def test_the_words_say_the_same(snapshot):
     assert show.volume(*BODY).alt == snapshot
     assert show.volume([1, 0, 0], [0.5, 0, 0.5], [0, 0, 1]).alt == snapshot
     assert show.volume(*BODY, title="Look").alt.startswith("Look. ")
+
+
+def test_the_six_diagonals_give_the_determinant():
+    """Each drawn line passes through the three cells of its product."""
+    names = [["a", "b", "c"], ["d", "e", "f"], ["g", "h", "i"]]
+    numbers = torch.randn(3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = dict(zip("abcdefghi", numbers.flatten().tolist()))
+    picture = show.sarrus(names)
+    products = re.findall(r"([+−]) (\w) · (\w) · (\w)", picture.alt)
+    signed = [(1 if sign == "+" else -1) * math.prod(values[name] for name in product) for sign, *product in products]
+    assert len(signed) == 6 and sum(signed) == pytest.approx(float(torch.linalg.det(numbers)))
+    axes = picture.figure.axes[0]
+    cells = {text.get_position(): text.get_text() for text in axes.texts if text.get_text() in values}
+    assert len(cells) == 15
+    for line, (sign, *product) in zip(axes.lines, products):
+        (x0, x1), (y0, y1) = line.get_data()
+        on_line = [
+            (x, name) for (x, y), name in cells.items() if abs((x - x0) * (y1 - y0) - (y - y0) * (x1 - x0)) < 0.35
+        ]
+        assert [name for _, name in sorted(on_line)] == product and (y1 > y0) == (sign == "+")
+
+
+def test_sarrus_needs_three_rows_of_three():
+    with pytest.raises(ValueError, match=r"three rows of three names; got rows of \[2, 2\] names"):
+        show.sarrus([["a", "b"], ["c", "d"]])

@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         "class_results": ["counted", "standing"],
         "charts": ["bars", "curves", "lines", "strips"],
         "flow": ["steps"],
-        "gram_attention": ["volume"],
+        "gram_attention": ["sarrus", "volume"],
         "icl_regression": ["against", "circuits", "dynamics", "prompts", "valley"],
         "layer_norm": ["distributions", "norm_places"],
         "multihead_attention": ["cuts", "one_matrix", "packed"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,36 @@ def _draw_gram_matrix(figure: Figure, x: float, table: np.ndarray, pitch: float,
         last: dict[str, Any] = dict(weight="bold" if name == "score" else "normal", va="center")
         axes.text(start, 3.5 + 0.8 * i, how.get(name, name), color=INK if name in how else MUTED, **last)
         axes.text(start + WORDS / pitch, 3.5 + 0.8 * i, number_text(value), color=INK, ha="right", **last)
+
+
+@course_theme()
+def sarrus(names: Sequence[Sequence[str]], title: str | None = None) -> Picture:
+    """Draw a 3 × 3 table with its first two columns repeated, and the six diagonals of its determinant.
+
+    Sarrus' rule adds the products along the diagonals that go down, and subtracts the products along the others.
+
+    Args:
+        names: three rows of three names.
+
+    Raises:
+        ValueError: if `names` is not three rows of three.
+    """
+    rows = [[str(name) for name in row] for row in names]
+    if [len(row) for row in rows] != [3, 3, 3]:
+        raise ValueError(f"sarrus draws three rows of three names; got rows of {[len(row) for row in rows]} names.")
+    figure, axes = new_chart(2, 2, 3.9, 2.6)
+    axes.set(xlim=(-0.6, 5.0), ylim=(2.7, -0.7))
+    axes.axis("off")
+    words = []
+    for sign, colour, dashes, order in (("+", BLUE, "-", (0, 1, 2)), ("−", VERMILION, (0, (4, 3)), (2, 1, 0))):
+        for first in range(3):
+            low, high = order[0], order[2]
+            ends = (first - 0.35, first + 2.4), (low + 0.175 * (low - high), high + 0.2 * (high - low))
+            axes.plot(*ends, color=colour, linestyle=dashes, linewidth=1.6, zorder=1)
+            axes.text(first + 2.55, high + 0.275 * (high - low), sign, color=colour, weight="bold", va="center")
+            words.append(f"{sign} " + " · ".join(rows[order[k]][(first + k) % 3] for k in range(3)))
+    box = {"boxstyle": "circle,pad=0.25", "facecolor": PAPER, "edgecolor": FAINT}
+    for i, row in enumerate(rows):
+        for j, name in enumerate(row + row[:2]):
+            axes.text(j, i, name, ha="center", va="center", color=INK if j < 3 else MUTED, bbox=box, zorder=2)
+    return finish_picture(figure, title, "The determinant of three rows", f"Six products: {'; '.join(words)}.")
