@@ -104,6 +104,13 @@ def test_row_sums_that_are_not_one_are_said(snapshot):
     assert show.weights([[0.5, 0.0], [0.2, 0.5]], ["a", "b"]).alt == snapshot
 
 
+def test_a_larger_table_names_the_two_largest_numbers_of_each_row():
+    """The largest score is often a token's score with itself, which says nothing about the other tokens."""
+    table = torch.eye(9)
+    table[2, 7] = 0.5
+    assert "c: largest at c, 1.00, then h, 0.50." in show.scores(table, list("abcdefghi")).alt
+
+
 def test_numbers_stop_beyond_eight_and_a_scale_takes_over():
     eight, nine = (show.weights(torch.eye(n), awkward_texts(n)) for n in (8, 9))
     assert len(in_cells(eight)) == 64 and len(eight.figure.axes) == 1

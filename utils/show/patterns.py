@@ -62,7 +62,8 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, describe only the key with the largest average weight, and the largest weight.
+    For more than 8 tokens, describe the average weights on the previous token, on the token itself and on the first
+    token (for the queries from position 2 on), the key with the largest average weight, and the largest weight.
     """
     lines = []
     for table in values:
@@ -73,7 +74,10 @@ def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
         else:
             mean = table.mean(axis=0)
             j, (a, b) = int(mean.argmax()), _largest(table)
+            previous, own, first = (x.mean() for x in (table.diagonal(-1)[1:], table.diagonal()[2:], table[2:, 0]))
             lines.append(
+                f"on average {number_text(previous)} on the previous token, {number_text(own)} on the token itself and "
+                f"{number_text(first)} on the first; "
                 f"attends most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
                 f"its largest weight is {names[a]} → {names[b]}, {number_text(table[a, b])}."
             )

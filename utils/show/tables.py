@@ -93,7 +93,7 @@ def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarra
 
 
 def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
-    """Describe a small table by all its numbers, and a larger table by the largest number in each row.
+    """Describe a small table by all its numbers, and a larger table by the two largest numbers in each row.
 
     A very large table is described by its largest number.
     """
@@ -102,12 +102,17 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
     if n <= MOST_NUMBERS and m <= MOST_NUMBERS:
         return "\n".join(f"{head}{list_values(columns, row)}." for head, row in zip(heads, values))
     if n <= 16:
-        tops = values.argmax(axis=1)
-        return "\n".join(f"{heads[i]}largest at {columns[j]}, {number_text(values[i, j])}." for i, j in enumerate(tops))
+        return "\n".join(f"{head}{list_largest(columns, row, row)}." for head, row in zip(heads, values))
     i, j = divmod(int(values.argmax()), m)
     return (
         f"The largest is {number_text(values[i, j])}: row {i} ({rows[i] if rows else ''}), column {j} ({columns[j]})."
     )
+
+
+def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
+    """Name the two columns of a row whose `sizes` are the largest, because the largest is often on the diagonal."""
+    tops = [f"{names[j]}, {number_text(row[j])}" for j in np.argsort(-sizes, kind="stable")[:2]]
+    return f"largest at {', then '.join(tops)}"
 
 
 def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:

@@ -10,7 +10,7 @@ from utils.show.arguments import parse_names, parse_numbers
 from utils.show.drawing_types import ArrayLike
 from utils.show.marks import draw_colour_bar_beside, write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture
-from utils.show.tables import draw_signed_table
+from utils.show.tables import draw_signed_table, list_largest
 from utils.show.text_format import number_text
 
 
@@ -44,6 +44,7 @@ def effects(
     i, j = divmod(int(np.abs(table).argmax()), table.shape[1])
     default = f"The largest effect: {down[i]}, {across[j]}: {number_text(table[i, j])}"
     words = [f"A table of effects, {table.shape[0]} rows by {table.shape[1]} columns ({xlabel})."]
-    for name, row, k in zip(down, table, np.abs(table).argmax(axis=1)):
-        words.append(f"{name}: largest at {across[k]} ({k}), {number_text(row[k])}.")
+    places = [name if name == str(k) else f"{name} ({k})" for k, name in enumerate(across)]
+    for name, row in zip(down, table):
+        words.append(f"{name}: {list_largest(places, row, np.abs(row))}.")
     return finish_picture(figure, title, default, "\n".join(words))
