@@ -351,6 +351,18 @@ def test_on_a_phone_code_breaks_and_what_is_dragged_moves_alone(browser, http):
         assert page.evaluate("scrollY") == at
 
 
+def test_targets_are_as_large_as_a_finger(browser, http):
+    """44 pixels; sliders are smaller, so that a phone also shows the picture below them."""
+    heights = """all => all.filter(one => one.checkVisibility() && one.type !== 'range')
+        .map(one => one.closest('label') ?? one)
+        .map(one => [one.textContent.trim().slice(0, 40), one.getBoundingClientRect().height])"""
+    phone = {"viewport": {"width": 400, "height": 800}, "has_touch": True, "is_mobile": True}
+    for name in ("index.html", SIMPLE):
+        with opened(browser, f"{http}/{name}", **phone) as page:
+            targets = page.locator("article :is(input, button, summary, textarea)").evaluate_all(heights)
+            assert len(targets) > 5 and [target for target in targets if target[1] < 44] == []
+
+
 def test_without_scripts_a_widget_is_words_and_every_wrong_answer_stands(browser, book):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
