@@ -44,6 +44,7 @@ _DOCS = (
     "claims",
     "data",
     "grading",
+    "hub",
     "instructors",
     "mutants",
     "online",
