@@ -156,7 +156,7 @@ def test_binder_builds_from_environment_yml():
     """repo2docker uses environment.yml only if the repository has no folder for Binder and no Dockerfile."""
     assert not any((ROOT / name).exists() for name in ("binder", ".binder", "Dockerfile"))
     pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"][-1]["pip"]
-    assert (ROOT / pip[0].removeprefix("-r ")).is_file() and pip[1] == "-e ."
+    assert (ROOT / pip[0].removeprefix("-c ")).is_file() and pip[1] == "-e ."
     assert "jupyterlab==" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
