@@ -21,7 +21,7 @@ from utils import explore
 from utils.gpt2 import load_tokenizer
 from utils.models.abc_sorter import Sorter
 from utils.models.toy_transformer import CharTokenizer, load_cogmodel
-from utils.show.widget import make_widget
+from utils.show.widget import make_widget, read_shared
 from utils.training import training_display
 
 SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
@@ -413,6 +413,7 @@ _CONTROLS = """() => {
     return all.map(one => ({kind: one.type ?? 'other', grouped: Boolean(one.name || one.closest('table'))}));
 }"""
 _AT = "() => Number(document.activeElement.dataset.number ?? -1)"
+_OUTLINE = "() => getComputedStyle(document.activeElement).outline"
 _DEAD = "() => document.activeElement.getAttribute('aria-disabled') === 'true'"
 _LOOKS = """() => JSON.stringify([document.querySelector('.coginst').innerHTML,
     ...[...document.querySelectorAll('.coginst :is(input, textarea)')].map(one => [one.value, one.checked])])"""
@@ -468,6 +469,7 @@ def test_keys_alone_reach_and_use_it(show_widget, name):
         if number < 0:
             break
         reached.add(number)
+        assert page.page.evaluate(_OUTLINE) == "rgb(9, 105, 218) solid 2px"  # the focus is visible
         assert answers(page, controls[number]["kind"]) or page.page.evaluate(_DEAD), controls[number]
         if controls[number]["grouped"]:
             reached |= of_group(page, len(controls))
@@ -506,6 +508,13 @@ def test_numbers_are_readable_on_every_colour_of_a_table(show_widget):
         for colour, ink in pairs
     ]
     assert min(contrast) > 4.5
+
+
+def test_the_outline_of_the_focus_has_a_contrast_of_3():
+    style = read_shared("page.css")
+    controls, papers = (re.findall(rf"--{name}: #(\w{{6}})", style) for name in ("control", "paper"))
+    pairs = [[list(bytes.fromhex(colour)) for colour in pair] for pair in zip(controls, papers, strict=True)]
+    assert len(pairs) == 2 and min(contrast_ratio(*pair) for pair in pairs) > 3
 
 
 def contrast_ratio(*colours):
