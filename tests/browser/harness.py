@@ -67,6 +67,15 @@ _READY = """() => {
     const connected = kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle';
     return shown?.context?.isReady && drawn && connected;
 }"""
+# The widgets of a notebook are drawn again, without what was typed, when Lab has loaded them from the kernel.
+_RESTORED = """async () => {
+    const {rendermime} = window.jupyterapp.shell.currentWidget.content;
+    const widget = 'application/vnd.jupyter.widget-view+json';
+    if (!rendermime.mimeTypes.includes(widget)) return false;
+    const renderer = rendermime.createRenderer(widget), manager = await renderer._manager.promise;
+    renderer.dispose();
+    return manager.restoredStatus && !manager._kernelRestoreInProgress;
+}"""
 # Run All as from the menu. Lab's own promise ends at the first error, even of a cell that may raise, so this waits for
 # the promise of each cell. It removes the numbers of an earlier run, so that a cell with a number was run.
 _RUN_ALL = """() => {
@@ -295,9 +304,10 @@ def toggle_file_list(page: Page) -> None:
 
 
 def await_ready(page: Page) -> None:
-    """Wait until the notebook has its cells and is connected to an idle kernel."""
+    """Wait until the notebook has its cells and widgets, and is connected to an idle kernel."""
     page.wait_for_function(_READY)
-    page.wait_for_timeout(500)  # the page asks the kernel for its widgets
+    page.wait_for_function(_RESTORED)
+    page.wait_for_timeout(500)  # the widgets are drawn again
 
 
 def outside_loopback(urls: list[str]) -> list[str]:
