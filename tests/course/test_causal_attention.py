@@ -779,7 +779,7 @@ def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
         assert both(scores.double()) == (1, 1)
 
 
-@pytest.mark.claim("Its largest number is 65504, so torch raises an error when told to write -1e9.")
+@pytest.mark.claim("Its largest number is 65504, so `masked_fill` raises an error when told to write -1e9.")
 @pytest.mark.parametrize("seed", range(3))
 def test_float16_cannot_hold_minus_1e9(seed):
     """A smaller number, or a dtype with a larger range, removes the error."""

@@ -830,7 +830,7 @@ def test_loud_and_quiet_keys_mirror_each_other(study):
     "name, old, new, line, label",
     [
         ("gram_determinant", "rr * qk**2", "rr * qk**4", "line 7 (", "the result"),
-        ("TripleProductAttention", "d_head**1.5", "d_head**1.25", "line 14 (", "the scaled scores"),
+        ("TripleProductAttention", "d_head**1.5", "d_head**1.25", "line 16 (", "the scaled scores"),
     ],
 )
 def test_the_first_wrong_step_is_named(name, old, new, line, label):

@@ -680,7 +680,7 @@ def test_how_often_one_and_two_layers_find_the_letter_that_followed(depth, low, 
         assert low <= lesson.correct_answers(depth) <= high
 
 
-@pytest.mark.observed("no better than a guess among the other letters of the text")
+@pytest.mark.observed("no better than a guess among the letters after the first")
 def test_the_level_of_a_guess_among_the_other_letters():
     """A guess among the letters 2 to 6, without the repeated letter, is right in 0.24 of the texts."""
     chances = [1 / len({1, 2, 3, 4, 5} - {place}) for place in range(5)]

@@ -869,7 +869,7 @@ def test_one_layer_suffices_for_words_of_one_length():
 
 @pytest.mark.claim("one wide layer still got fewer than half of the texts right")
 @pytest.mark.observed("If all letters differ, 85 to 91 % of the answers are right")
-@pytest.mark.observed("If a letter occurs twice, it does not determine the next letter, and at most one answer in ten")
+@pytest.mark.observed("it does not determine the next letter. Of these answers, at most one in ten is right.")
 def test_the_depth_study_says_what_the_prose_says():
     """One layer is widened to seven times the parameters of two narrow layers: 42 % instead of more than 99 %."""
     study = toy.depth_study()

@@ -509,7 +509,7 @@ def test_heads_of_block_0_carry_the_repeated_name(model, seed):
     assert falls[2].abs().max() < 0.5
 
 
-@pytest.mark.claim("A removed head is missing at all positions, with everything that it writes.")
+@pytest.mark.claim("Removing a head removes everything that it writes, at all positions.")
 @pytest.mark.observed("The darkest cells of the second table are blue and are in block 2")
 @pytest.mark.observed("the difference grows, but in most sentences")
 def test_removing_single_heads_gives_another_table(model):

@@ -115,7 +115,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An installation that only root can write to, in a folder that every user can read."""
     folder = tmp_path_factory.mktemp("installation")
     for parent in (folder, *folder.parents):
-        if parent.owner() == "root" and parent.name.startswith("pytest-"):
+        if parent.owner() == "root" and parent.name.startswith(("pytest-", "popen-")):
             parent.chmod(0o755)
     folder.chmod(0o755)
     shutil.copytree(ROOT / "utils", folder / "utils", ignore=shutil.ignore_patterns("__pycache__"))

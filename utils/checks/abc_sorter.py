@@ -562,9 +562,9 @@ exercise(
             " base_lr at step `steps`.",
         ),
         "cut-off-at-a-tenth": _schedule.replace(fall=lambda t: max(0.1, 0.5 * (1 + math.cos(math.pi * t)))).wrong(
-            "Your cosine falls towards 0, and your code replaces every rate below a tenth of base_lr. So the rate is"
-            " too low during the decay and constant at the end. The cosine itself should fall from base_lr to a tenth"
-            " of base_lr."
+            "Your cosine falls towards 0, and your code raises every rate below a tenth of base_lr to that tenth. So"
+            " the rate is too low during the decay and constant at the end. The cosine itself should fall from base_lr"
+            " to a tenth of base_lr."
         ),
         "full-turn": _schedule.replace(fall=_cosine(turn=2 * math.pi)).wrong(
             "Your cosine runs through a full period, so the rate falls and rises again. Use half a period, from 0 to"

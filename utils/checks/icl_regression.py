@@ -142,12 +142,12 @@ _STATISTICS = {
     "noise within a prompt": _Statistic(
         True,
         0.07,
-        "Within a prompt, the errors of y have a standard deviation of {seen}, expected noise_std · √d = {wanted}.",
+        "Within a prompt, the errors of y have a standard deviation of {seen}; it should be noise_std · √d = {wanted}.",
     ),
     "noise": _Statistic(
         True,
         0.07,
-        "The root mean square of the errors of y is {seen}, expected noise_std · √d = {wanted}.",
+        "The root mean square of the errors of y is {seen}; it should be noise_std · √d = {wanted}.",
     ),
     "y_q off β·x_q": _Statistic(
         True,

@@ -259,8 +259,8 @@ exercise(
         ),
         "num_heads-and-d_head-swapped": Wrong(
             lambda x, num_heads: torch.stack(x.split(num_heads, dim=-1), dim=1),
-            "You swapped two numbers: your code makes d_out / num_heads heads with num_heads entries each. If you use"
-            " torch's split, it takes the size of a piece; chunk takes the number of pieces.",
+            "You swapped two numbers: your code makes d_out / num_heads heads with num_heads entries each. torch's"
+            " split takes the size of each piece; chunk takes the number of pieces.",
         ),
         "texts-and-heads-mixed": Wrong(
             lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)).view(len(x), num_heads, x.shape[1], -1),

@@ -81,8 +81,7 @@ def _wrong_weights(use_weights):
         ),
         "log-softmax": Wrong(
             lambda: use_weights((scores / 2**0.5).log_softmax(-1)),
-            "Your weights are logarithms, all of them negative. Take a plain softmax, and mix the values with its"
-            " result.",
+            "Your weights are logarithms, all of them negative. Take a plain softmax, and use its result as weights.",
         ),
         "scaled-too-late": wrong.scaled_too_late(
             "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"

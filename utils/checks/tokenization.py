@@ -1034,7 +1034,7 @@ def _sample_from(name):
 
 
 def parse_samples(result, case):
-    """Return a zero tensor with the samples' shape and dtype, and the known distribution that fits the samples.
+    """Return zeros of the samples' shape and dtype, and the name of the known distribution that fits the samples.
 
     If no known distribution fits, return the observed relative frequency of each token instead.
     """

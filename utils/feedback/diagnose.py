@@ -2,9 +2,8 @@
 
 The first step that finds something supplies the message:
 
-1. The answer is not attempted yet.
-2. A misconception agrees with the answer on every case, including shapes and exceptions. Its message is more specific
-than those of the later steps.
+1. The answer has not been attempted yet.
+2. A misconception agrees with the answer on every case, including shapes and exceptions.
 3. A diagnostic of `utils.feedback.diagnostics` finds a fault. The diagnostics run in the order of `DIAGNOSTICS`.
 4. A property is broken.
 5. The results differ from the expected ones.

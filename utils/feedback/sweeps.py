@@ -247,7 +247,7 @@ def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Find
         return None
     message = (
         f"`{fixed[0]}` starts with the same numbers in every new object, whatever seed is set before. Does `__init__`"
-        " set a seed? Initial numbers should come from torch's random numbers."
+        " set a seed? Initial values should come from torch's random number generator."
     )
     return Finding(name, message=message)
 

@@ -32,7 +32,7 @@ class ResultPair:
         return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
     def named_sizes(self) -> dict[str, int]:
-        """Return the named sizes above 1: those of the axes of the result and the inputs, and the integer inputs."""
+        """Return the named sizes above 1: sizes of axes of the result and the inputs, and integer inputs."""
         sizes = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
         sizes |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
         for name, value in self.inputs.items():

@@ -169,7 +169,7 @@ def _prose_fault(line: str) -> str:
 
 
 class _CodeParser:
-    """Parse the markers of one Python cell. `python` is its source without magics, with the same lines."""
+    """Parse the markers of one Python cell. `python` is its source without magics; line numbers are unchanged."""
 
     def __init__(self, cell: Cell, python: str) -> None:
         self.cell, self.python = cell, python

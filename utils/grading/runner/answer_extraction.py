@@ -201,7 +201,7 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """Run the page up to the answer and return the value of `name`.
 
-    Execution stops after the last cell that binds the name or, for a value, after the last cell that checks it, if any.
+    Execution stops after the last cell that binds the name. If later cells check a value, it stops after these.
 
     Raises:
         AnswerNotFound: no cell binds the name, or its cell failed.
