@@ -111,7 +111,7 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
 
 def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
     """Name the two columns of a row whose `sizes` are the largest, because the largest is often on the diagonal."""
-    tops = [f"{names[j]}, {number_text(row[j])}" for j in np.argsort(-sizes, kind="stable")[:2]]
+    tops = [f"{names[j]}, {number_text(float(row[j]))}" for j in np.argsort(-sizes, kind="stable")[:2]]
     return f"largest at {', then '.join(tops)}"
 
 
