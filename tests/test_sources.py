@@ -54,7 +54,6 @@ def test_each_item_has_a_lesson_with_that_heading_or_a_reason(row):
         "`positional_encoding` uses only the length of its argument",
         "256 ASCII characters",
         "described as an upper triangle and returns the lower one, always on `cuda:0`",
-        "importing the source's `utils` loads GPT-2",
         "softmax twice, and computes the product with V twice",
         "the first position may attend to nothing",
         "`extract_ov` of the causal class returns None",
