@@ -242,7 +242,7 @@ def train_and_publish(
     progress: bool = True,
     start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
-    """Train, measure, and write either all files of the folder `out` or none. `replace` allows an older folder.
+    """Train, measure, and write either all files of the folder `out` or none. With `replace`, `out` may exist.
 
     Args:
         start: a folder with the result of the first part, as `save` writes it, to skip the first part. Its `README.md`

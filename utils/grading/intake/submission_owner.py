@@ -58,7 +58,7 @@ class OwnerLookup:
         )
 
     def find_owner(self, path: PurePosixPath) -> Owner:
-        """Return the owner of the file at `path`, relative to the source."""
+        """Return the owner of the file at `path`, a path relative to the source."""
         for part in path.parts[:-1]:
             if match := NBGRADER.fullmatch(part):
                 when = datetime.fromisoformat(f"{match['time']}+00:00").timestamp()

@@ -297,7 +297,7 @@ def complete_results(
 def read_student_results(
     results: Path, handed_in: Path, student: Student, columns: Sequence[Column]
 ) -> dict[str, LessonResult]:
-    """Read one student's results, by lesson. A damaged result, or a missing one of a lesson handed in, is ungraded."""
+    """Read one student's results, by lesson. A damaged or missing result of a lesson that was handed in is ungraded."""
     found: dict[str, LessonResult] = {}
     for absent in complete_results(columns, student, {}):
         path = results / student.folder / f"{absent.lesson}.json"
