@@ -82,7 +82,7 @@ def test_a_new_lesson_passes_everything_that_a_lesson_has_to(checkout):
     chosen = f"flash_attention or {EXERCISE} or Cell or lessons_that_went"
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", chosen)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 30, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 25, done.stdout
     copy = (checkout / "course" / f"{stem}.md").read_text(encoding="utf-8")
     assert (
         "# Attention in blocks" in copy and f'raise NotImplementedError("{EXERCISE}")' in copy and "argmax" not in copy
