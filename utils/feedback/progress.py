@@ -27,6 +27,7 @@ LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that hol
 STATES = ("passed", "failed", "todo")
 NAME = ".progress.json"
 ANSWERS = "answers"  # a key beside the names of the lessons; no lesson has this name
+INVENTORY = "inventory"  # the key of the list of answers to the concept inventory
 LAST_ATTEMPT = "last_attempt"  # the key of the time of the last attempt; the log contains only minutes between attempts
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
@@ -58,6 +59,12 @@ def read_progress() -> ProgressTable:
         for lesson, entries in tables.items()
         if lesson != ANSWERS
     }
+
+
+def read_inventory() -> list[Any]:
+    """Return the stored answers to the concept inventory, one for each item of each completed sitting."""
+    entries = _load_or_empty().get(INVENTORY)
+    return entries if isinstance(entries, list) else []
 
 
 def read_answers() -> dict[str, dict[str, Any]]:
