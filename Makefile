@@ -16,7 +16,7 @@ lab: $(READY)           # install what a learner needs, build the course, and op
 
 test: lint suite        # run lint and every test, as CI does on Linux
 
-quick: lint             # run lint and the tests that belong to the changed files, without browser tests. Compare with a branch: ARGS=main
+quick: lint             # run lint and the tests that belong to the changed files; of browser tests, only those of a changed explorer. Compare with a branch: ARGS=main
 	@$(PY) .ci/quick_tests.py $(ARGS)
 
 suite: $(DEV)           # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
