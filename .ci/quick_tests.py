@@ -55,8 +55,22 @@ def lesson_stem(file: str) -> str:
     return stem[1] if stem and list(ROOT.glob(f"solutions/[0-9][0-9]_{stem[1]}.md")) else ""
 
 
+def importing_tests(file: str, folder: str) -> list[str]:
+    """Return the test files in a folder that import a module of `utils`."""
+    package, _, name = file.removesuffix(".py").replace("/", ".").rpartition(".")
+    forms = (rf"(?:from|import) {package}\.{name}\b", rf"from {package} import (?:\([^)]*|[^\n(]*)\b{name}\b")
+    pattern = re.compile(rf"^\s*(?:{'|'.join(forms)})", re.MULTILINE)
+    paths = (ROOT / folder).rglob("test_*.py")
+    found = (path for path in paths if pattern.search(path.read_text(encoding="utf-8")))
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
 def choose_tests(file: str) -> list[str]:
-    """Return the test files and folders of a changed file that belongs to no lesson. Without its own, the general."""
+    """Return the test files and folders of a changed file that belongs to no lesson.
+
+    These are the test of the same name, or else the tests of the package that import the module, or else all tests of
+    the package, or else the general tests.
+    """
     if file.startswith("tests/"):
         if Path(file).name.startswith("test_") and file.endswith(".py"):
             return [file]
@@ -69,6 +83,8 @@ def choose_tests(file: str) -> list[str]:
     own = f"{folder}/test_{Path(file).stem.removeprefix('test_')}.py"
     if folder and (ROOT / own).is_file():
         return [own]
+    if file.startswith("utils/") and folder and (importing := importing_tests(file, folder)):
+        return importing
     if folder and (ROOT / folder).is_dir():
         return [folder]
     return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
@@ -116,14 +132,14 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
     whole = sorted(
         test for test in tests if (ROOT / test.partition("::")[0]).exists() and not test.startswith((*SLOW, *ignored))
     )
-    runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
+    workers = [] if exercises else ["-n", "2"]  # The tests of one exercise take less time than another worker.
+    runs = [[*whole, *workers, "--dist", "loadfile"]] if whole else []
     if explorers:
         runs.append([EVERY_EXPLORER, "-n", "2", "-k", " or ".join(f"[{name}" for name in sorted(explorers))])
     if pages:
         names = exercises or [name for page in pages for name in exercise_names(page.stem[3:])]
         ids = [f"[{page.stem}]" for page in pages] + [form.format(name) for name in names for form in ("[{}]", "[{}-")]
         chosen = " or ".join(ids)
-        workers = () if exercises else ("-n", "2")  # The tests of one exercise take less time than another worker.
         every = [test for test in EVERY_LESSON if not test.startswith(tuple(ignored))]
         runs.append([*every, *workers, "-k", chosen])
     return runs

@@ -39,7 +39,8 @@ def test_each_file_of_a_lesson_needs_the_tests_of_this_lesson(file):
     [
         ("utils/feedback/check.py", {"tests/feedback/test_check.py"}),
         ("utils/feedback/op_trace.py", {"tests/feedback"}),
-        ("utils/grading/judge/sandbox.py", {"tests/grading"}),
+        ("utils/grading/intake/roster.py", {"tests/grading/test_roster.py"}),
+        ("utils/instructor/lesson_time.py", {"tests/instructor/test_ready.py"}),
         ("utils/checks/_attention.py", {"tests/checks"}),
         ("tests/feedback/test_check.py", {"tests/feedback/test_check.py"}),
         ("tests/feedback/__snapshots__/test_check.ambr", {"tests/feedback/test_check.py"}),
