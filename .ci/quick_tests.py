@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SLOW = ("tests/browser", "tests/book")  # These tests need JupyterLab and Chromium, or build the book.
+DOCUMENTS = "tests/test_docs.py"  # These tests read all documents.
 EVERY_EXPLORER = "tests/explore/test_every_explorer.py"  # These tests have a parameter for each explorer.
 # These tests have a parameter for each exercise or each lesson.
 EVERY_LESSON = (
@@ -69,7 +70,7 @@ def choose_tests(file: str) -> list[str]:
     """Return the test files and folders of a changed file that belongs to no lesson.
 
     These are the test of the same name, or else the tests of the package that import the module, or else all tests of
-    the package, or else the general tests.
+    the package, or else the general tests. A document needs only the general tests that name it.
     """
     if file.startswith("tests/"):
         if Path(file).name.startswith("test_") and file.endswith(".py"):
@@ -87,7 +88,11 @@ def choose_tests(file: str) -> list[str]:
         return importing
     if folder and (ROOT / folder).is_dir():
         return [folder]
-    return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
+    general = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
+    if not file.endswith(".md"):
+        return general
+    name = Path(file).name
+    return [test for test in general if test == DOCUMENTS or name in (ROOT / test).read_text(encoding="utf-8")]
 
 
 def explorer_names(file: str) -> list[str]:
@@ -128,7 +133,7 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
     pages = sorted(page for stem in stems for page in ROOT.glob(f"solutions/[0-9][0-9]_{stem}.md"))
     for page in pages:
         tests |= {f"tests/course/test_{page.stem[3:]}.py", f"course/{page.stem}.ipynb"}
-    tests |= {"tests/test_docs.py"} if pages else set()
+    tests |= {DOCUMENTS} if pages else set()
     whole = sorted(
         test for test in tests if (ROOT / test.partition("::")[0]).exists() and not test.startswith((*SLOW, *ignored))
     )

@@ -37,6 +37,7 @@ def test_each_file_of_a_lesson_needs_the_tests_of_this_lesson(file):
 @pytest.mark.parametrize(
     "file, tests",
     [
+        ("docs/sources.md", {"tests/test_docs.py", "tests/test_quick_tests.py", "tests/test_sources.py"}),
         ("utils/feedback/check.py", {"tests/feedback/test_check.py"}),
         ("utils/feedback/op_trace.py", {"tests/feedback"}),
         ("utils/grading/intake/roster.py", {"tests/grading/test_roster.py"}),
@@ -64,7 +65,7 @@ def test_an_explorer_needs_its_own_tests_and_its_part_of_the_tests_for_every_exp
     assert f'"{shared[-1][1:]}": ' in (ROOT / EVERY_EXPLORER).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("file", ["README.md", "docs/checks.md", "Makefile", ".ci/run", "utils/__init__.py"])
+@pytest.mark.parametrize("file", ["Makefile", ".ci/run", "utils/__init__.py", "README.md", "docs/checks.md"])
 def test_other_files_need_the_general_tests(file):
     (run,) = quick_tests.pytest_runs([file])
     assert "tests/test_docs.py" in run and not [test for test in run if test.count("/") > 1]
