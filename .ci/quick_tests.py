@@ -1,7 +1,8 @@
-"""Run the tests that belong to the changed files, without browser tests. `make quick` runs this after the lint.
+"""Run the tests that belong to the changed files. `make quick` runs this after the lint.
 
 The choice follows the names: a lesson, a module or a package needs the tests of the same name. It is not complete:
-for example, a change of the check engine can also change the verdicts of exercises. `make test` runs everything.
+for example, a change of the check engine can also change the verdicts of exercises. `make test` runs everything. Of the
+tests in a browser, this chooses only those of a changed explorer.
 
 Usage: python .ci/quick_tests.py [BASE]              files that differ from the commit BASE (default: HEAD)
        python .ci/quick_tests.py --files FILE ...    these files
@@ -21,7 +22,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BROWSER = ("tests/browser", "tests/explore", "tests/book")  # These tests need Chromium, or build the book.
+SLOW = ("tests/browser", "tests/book")  # These tests need JupyterLab and Chromium, or build the book.
+DOCUMENTS = "tests/test_docs.py"  # These tests read all documents.
+EVERY_EXPLORER = "tests/explore/test_every_explorer.py"  # These tests have a parameter for each explorer.
 # These tests have a parameter for each exercise or each lesson.
 EVERY_LESSON = (
     "tests/checks/test_exercises.py",
@@ -53,8 +56,22 @@ def lesson_stem(file: str) -> str:
     return stem[1] if stem and list(ROOT.glob(f"solutions/[0-9][0-9]_{stem[1]}.md")) else ""
 
 
+def importing_tests(file: str, folder: str) -> list[str]:
+    """Return the test files in a folder that import a module of `utils`."""
+    package, _, name = file.removesuffix(".py").replace("/", ".").rpartition(".")
+    forms = (rf"(?:from|import) {package}\.{name}\b", rf"from {package} import (?:\([^)]*|[^\n(]*)\b{name}\b")
+    pattern = re.compile(rf"^\s*(?:{'|'.join(forms)})", re.MULTILINE)
+    paths = (ROOT / folder).rglob("test_*.py")
+    found = (path for path in paths if pattern.search(path.read_text(encoding="utf-8")))
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
 def choose_tests(file: str) -> list[str]:
-    """Return the test files and folders of a changed file that belongs to no lesson. Without its own, the general."""
+    """Return the test files and folders of a changed file that belongs to no lesson.
+
+    These are the test of the same name, or else the tests of the package that import the module, or else all tests of
+    the package, or else the general tests. A document needs only the general tests that name it.
+    """
     if file.startswith("tests/"):
         if Path(file).name.startswith("test_") and file.endswith(".py"):
             return [file]
@@ -62,12 +79,32 @@ def choose_tests(file: str) -> list[str]:
     else:
         folder = re.sub(r"^utils/(\w+)/.*", r"tests/\1", file) if file.startswith("utils/") else ""
     folder = folder.removesuffix("/__snapshots__")
+    if folder == "tests/explore" and not explorer_names(file):  # What several explorers share needs no browser here.
+        return [f"{EVERY_EXPLORER}::test_an_explorer_is_a_widget_and_a_sentence"]
     own = f"{folder}/test_{Path(file).stem.removeprefix('test_')}.py"
     if folder and (ROOT / own).is_file():
         return [own]
+    if file.startswith("utils/") and folder and (importing := importing_tests(file, folder)):
+        return importing
     if folder and (ROOT / folder).is_dir():
         return [folder]
-    return sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
+    general = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/test_*.py"))
+    if not file.endswith(".md"):
+        return general
+    name = Path(file).name
+    return [test for test in general if test == DOCUMENTS or name in (ROOT / test).read_text(encoding="utf-8")]
+
+
+def explorer_names(file: str) -> list[str]:
+    """Return the explorers that a module or script of `utils.explore` contains: `causal` for causal_attention.js."""
+    stem = re.match(r"utils/explore/(\w+)\.(?:py|js)$", file)
+    if stem is None:
+        return []
+    sys.path.insert(0, str(ROOT))
+    from utils import explore
+
+    modules = {name: getattr(explore, name).__module__ for name in explore.__all__}
+    return [name for name, module in modules.items() if module == f"utils.explore.{stem[1]}"]
 
 
 def exercise_names(stem: str) -> list[str]:
@@ -86,8 +123,9 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
         exercises: of the tests for each exercise, choose only those for these (default: all of the lessons).
         ignored: folders of tests that are not chosen.
     """
-    stems, tests = set(), set()
+    stems, tests, explorers = set(), set(), set()
     for file in files:
+        explorers.update(explorer_names(file))
         if stem := lesson_stem(file):
             stems.add(stem)
         if not stem or file.startswith("utils/models"):
@@ -95,14 +133,18 @@ def pytest_runs(files: Iterable[str], exercises: Sequence[str] = (), ignored: Se
     pages = sorted(page for stem in stems for page in ROOT.glob(f"solutions/[0-9][0-9]_{stem}.md"))
     for page in pages:
         tests |= {f"tests/course/test_{page.stem[3:]}.py", f"course/{page.stem}.ipynb"}
-    tests |= {"tests/test_docs.py"} if pages else set()
-    whole = sorted(test for test in tests if (ROOT / test).exists() and not test.startswith((*BROWSER, *ignored)))
-    runs = [[*whole, "-n", "2", "--dist", "loadfile"]] if whole else []
+    tests |= {DOCUMENTS} if pages else set()
+    whole = sorted(
+        test for test in tests if (ROOT / test.partition("::")[0]).exists() and not test.startswith((*SLOW, *ignored))
+    )
+    workers = [] if exercises else ["-n", "2"]  # The tests of one exercise take less time than another worker.
+    runs = [[*whole, *workers, "--dist", "loadfile"]] if whole else []
+    if explorers:
+        runs.append([EVERY_EXPLORER, "-n", "2", "-k", " or ".join(f"[{name}" for name in sorted(explorers))])
     if pages:
         names = exercises or [name for page in pages for name in exercise_names(page.stem[3:])]
         ids = [f"[{page.stem}]" for page in pages] + [form.format(name) for name in names for form in ("[{}]", "[{}-")]
         chosen = " or ".join(ids)
-        workers = () if exercises else ("-n", "2")  # The tests of one exercise take less time than another worker.
         every = [test for test in EVERY_LESSON if not test.startswith(tuple(ignored))]
         runs.append([*every, *workers, "-k", chosen])
     return runs

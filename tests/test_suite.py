@@ -93,11 +93,6 @@ def test_ci_tries_the_same_examples_every_time() -> None:
     assert "--hypothesis-profile=ci" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
-def test_the_students_copies_are_what_the_lessons_make() -> None:
-    done = run_python("-m", "utils.cli", "build", "--check")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_without_chromium_the_browser_tests_fail_and_say_what_to_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -165,10 +165,18 @@ def test_an_exercise_is_complete(exercise):
 
 @each_exercise
 def test_messages_never_hold_the_answer(exercise):
-    """A message or hint contains no line of the reference with more than two words, nor the value that it assigns."""
+    """A message or hint contains no line of the reference, nor the expression that the line returns or assigns.
+
+    Lines without a call, an attribute, an index or a third word, such as `else:`, do not reveal the answer.
+    """
     answer = lessons.definition_source(lessons.find_lesson(exercise.lesson), exercise.name)
     lines = [line.strip() for line in answer.splitlines()]
-    telling = [line for line in lines if len(line.split()) > 2 and not line.startswith(("def ", "class ", '"""', "#"))]
+    telling = [
+        line
+        for line in lines
+        if (len(line.split()) > 2 or re.search(r"\w[.([]", line))
+        and not line.startswith(("def ", "class ", '"""', "#"))
+    ]
     for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
         for line in telling:
             expression = line.removeprefix("return ").split(" = ")[-1]

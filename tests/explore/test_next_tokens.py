@@ -180,8 +180,7 @@ def test_samples_follow_the_probabilities(show_widget, tokenizer):
     page.set_control("temperature", 2)
     page.set_control("k", 5)
     counts = {}
-    for _ in range(400):
-        page.page.evaluate("() => document.querySelector('button.main').click()")
+    page.page.evaluate("() => { for (let i = 0; i < 400; i++) document.querySelector('button.main').click(); }")
     for message in page.sent_messages():
         counts[message["ids"][-1]] = counts.get(message["ids"][-1], 0) + 1
     top = row_of(tokenizer.encode(" a b")[-1]).double().topk(5)

@@ -64,6 +64,7 @@ def test_the_ten_minutes_lead_to_passing_tests(checkout):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "most_attended: ask somebody who has not seen the check" in done.stdout
     generated = {
+        "course/.coginst.json",
         "course/06_layer_norm.md",
         "course/06_layer_norm.ipynb",
         "tests/solved/06_layer_norm.ipynb",
@@ -71,5 +72,5 @@ def test_the_ten_minutes_lead_to_passing_tests(checkout):
         "README.md",
         "tests/checks/blind/pending.txt",
     }
-    assert generated <= changed_files(checkout)
-    assert all(name in done.stdout for name in generated)
+    changed = changed_files(checkout)
+    assert generated <= changed and all(name in done.stdout for name in changed - written)

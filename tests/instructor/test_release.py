@@ -1,5 +1,6 @@
 """Test the student's zip: its content, what it must not contain, and that it works after unzipping."""
 
+import functools
 import json
 import os
 import re
@@ -43,8 +44,22 @@ def write(path, files, folder="made"):
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory):
-    return release(tmp_path_factory.mktemp("zip") / "attention.zip").path
+def released(tmp_path_factory):
+    """Return a function that releases the course with the answers of some lessons, once for each choice of lessons."""
+    return functools.cache(
+        lambda *answers: release(tmp_path_factory.mktemp("zip") / "attention course.zip", answers).path
+    )
+
+
+@pytest.fixture
+def course(released):
+    return released()
+
+
+@pytest.fixture(scope="module")
+def copies():
+    """Return the students' files of the whole course."""
+    return student_files(ROOT / "solutions")
 
 
 # --- content ------------------------------------------------------------------------------------------
@@ -55,7 +70,7 @@ def of_utils(names):
     return {name for name in names if name.startswith("utils/") and not name.startswith(f"{INITIAL_LESSONS}/")}
 
 
-def test_it_holds_the_students_course_and_nothing_else(course):
+def test_it_holds_the_students_course_and_nothing_else(course, copies):
     files = read(course)
     assert {name.partition("/")[0] for name in files} == {
         "course",
@@ -73,7 +88,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         f"course/{stem}.{half}" for stem in STEMS for half in ("md", "ipynb")
     }
     assert {name: content for name, content in files.items() if name.startswith("course/")} == {
-        f"course/{name}": content for name, content in student_files(ROOT / "solutions").items()
+        f"course/{name}": content for name, content in copies.items()
     }
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
@@ -191,10 +206,9 @@ def test_answers_come_along_for_the_lessons_that_are_named_and_notes_never(tmp_p
 
 
 @pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
-def test_without_notes_a_lesson_makes_the_same_copy(path, tmp_path):
+def test_without_notes_a_lesson_makes_the_same_copy(path, tmp_path, copies):
     (tmp_path / path.name).write_text(strip_notes(lessons.read_text(path), path), encoding="utf-8")
-    whole = student_files(ROOT / "solutions")
-    assert all(whole[name] == content for name, content in student_files(tmp_path).items())
+    assert all(copies[name] == content for name, content in student_files(tmp_path).items())
 
 
 def test_a_handed_out_lesson_that_holds_another_ones_answer_is_refused_with_the_way_out(tmp_path):
@@ -448,8 +462,8 @@ except NotImplementedError as error: print("NotYet", error)
 
 
 @pytest.mark.parametrize("answers", [[], ["start_here"]])
-def test_make_lab_works_in_the_unzipped_folder(tmp_path, answers):
-    root = unzipped(release(tmp_path / "attention course.zip", answers).path, tmp_path / "home")
+def test_make_lab_works_in_the_unzipped_folder(tmp_path, released, answers):
+    root = unzipped(released(*answers), tmp_path / "home")
     before = {path: path.read_bytes() for path in (root / "course").iterdir()}
     command = ["make", "--silent", "lab", "ARGS=--no-browser --port 9410"]
     process = subprocess.Popen(
@@ -478,8 +492,8 @@ def test_make_lab_works_in_the_unzipped_folder(tmp_path, answers):
 
 
 @pytest.mark.parametrize("answers", [[], ["start_here"], ["00", "04"]])
-def test_checks_and_hints_work_there(tmp_path, answers):
-    root = unzipped(release(tmp_path / "a.zip", answers).path, tmp_path / "home")
+def test_checks_and_hints_work_there(tmp_path, released, answers):
+    root = unzipped(released(*answers), tmp_path / "home")
     done = run_python("-c", LEARNER, cwd=root, env=environment(tmp_path) | {"PYTHONPATH": str(root)})
     assert done.returncode == 0, done.stderr
     assert "✗ row_sums: " in done.stdout and "✓ row_sums: " in done.stdout and "hint 1 of 3" in done.stdout

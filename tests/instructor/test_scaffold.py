@@ -129,14 +129,14 @@ def test_an_exercise_is_added_to_the_three_files_of_a_lesson(checkout):
     ]
 
 
-@pytest.mark.parametrize("lesson", [path.stem for path in lessons.all_lessons() if path.stem[:2] != "00"])
-def test_each_lesson_has_a_place_for_a_new_exercise(checkout, lesson):
-    for path in scaffold.add_exercise(lesson, "strongest_key", checkout):
-        text = path.read_text(encoding="utf-8")
-        assert "strongest_key" in text
-        if path.suffix == ".py":
-            compile(text, path.name, "exec")
-            assert "import torch" in text
+def test_each_lesson_has_a_place_for_a_new_exercise(checkout):
+    for lesson in [path.stem for path in lessons.all_lessons() if path.stem[:2] != "00"]:
+        for path in scaffold.add_exercise(lesson, f"strongest_key_{lesson[:2]}", checkout):
+            text = path.read_text(encoding="utf-8")
+            assert "strongest_key" in text
+            if path.suffix == ".py":
+                compile(text, path.name, "exec")
+                assert "import torch" in text
 
 
 def test_an_exercise_that_has_no_place_is_refused_and_nothing_is_written(checkout, snapshot):
@@ -148,19 +148,15 @@ def test_an_exercise_that_has_no_place_is_refused_and_nothing_is_written(checkou
     assert contents(checkout) == before
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["causal_attention", "04_other", "Flash", "flash-attention", "../flash", "", "class", "half_done", "journey\n"],
-)
-def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, name, snapshot):
+def test_what_cannot_be_made_is_refused_and_nothing_is_written(checkout, snapshot):
     (checkout / "utils" / "checks" / "half_done.py").touch()
-    before = contents(checkout)
-    with pytest.raises(ScaffoldError) as error:
-        create_lesson(name, exercise=EXERCISE, root=checkout)
-    assert str(error.value) == snapshot
-    with pytest.raises(ScaffoldError) as error:
-        create_lesson("flash_attention", exercise="x y", root=checkout)
-    assert str(error.value) == snapshot
+    before, messages = contents(checkout), {}
+    names = "causal_attention 04_other Flash flash-attention ../flash class half_done".split()
+    for name, exercise in [*((name, EXERCISE) for name in (*names, "", "journey\n")), ("flash_attention", "x y")]:
+        with pytest.raises(ScaffoldError) as error:
+            create_lesson(name, exercise=exercise, root=checkout)
+        messages[name] = str(error.value)
+    assert messages == snapshot
     assert contents(checkout) == before
 
 

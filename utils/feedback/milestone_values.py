@@ -65,6 +65,8 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
     """
     if value.numel() != milestone.numel() or not value.numel() or not (is_float(value) and is_float(milestone)):
         return None
+    if _ranges_differ(value, milestone, atol):  # much faster than comparing all orders of the axes
+        return None
     value, milestone = value.squeeze(), milestone.squeeze()
     orders = itertools.permutations(range(milestone.dim())) if milestone.dim() <= 4 else [tuple(range(milestone.dim()))]
     for order in orders:
@@ -74,6 +76,14 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
             is_turned = value.shape == milestone.shape and not same_numbers(value, milestone, atol)
             return "transposed" if is_turned else "same"
     return None
+
+
+def _ranges_differ(value: Tensor, milestone: Tensor, atol: float) -> bool:
+    """Tell whether the lowest or the highest numbers differ, so that no order of the numbers can agree."""
+    ranges = ([float(x) for x in tensor.detach().aminmax()] for tensor in (value, milestone))
+    (low, high), (expected_low, expected_high) = ranges
+    margin = atol * (1 + max(abs(expected_low), abs(expected_high)))
+    return abs(low - expected_low) > margin or abs(high - expected_high) > margin  # False if a number is nan
 
 
 def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
@@ -97,15 +107,13 @@ def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequen
 
 def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
     """Return the slices (axis, index) of a milestone that equal a value. The value's axes may be permuted."""
-    if not is_float(milestone) or value.numel() < 2 or not is_telling(value):
+    if not is_float(milestone) or value.numel() < 2:
         return set()
-    return {
-        (axis, i)
-        for axis, size in enumerate(milestone.shape)
-        if size > 1 and value.numel() * size == milestone.numel()
-        for i in range(size)
-        if match(value, milestone.select(axis, i), atol)
-    }
+    axes = [axis for axis, n in enumerate(milestone.shape) if n > 1 and value.numel() * n == milestone.numel()]
+    if not axes or not is_telling(value):
+        return set()
+    slices = ((axis, i) for axis in axes for i in range(milestone.shape[axis]))
+    return {(axis, i) for axis, i in slices if match(value, milestone.select(axis, i), atol)}
 
 
 def is_slice_size(value: Tensor, milestone: Tensor) -> bool:

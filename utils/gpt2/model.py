@@ -17,7 +17,7 @@ from utils.gpt2.sources import Source, WeightsError, source
 from utils.gpt2.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
-    from transformers import GPT2LMHeadModel, GPT2Tokenizer
+    from transformers.models.gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 
 
 def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, GPT2Tokenizer]:
@@ -45,7 +45,7 @@ def _load(weights: Source) -> GPT2LMHeadModel:
 
 
 def _load_pretrained(weights: Source) -> GPT2LMHeadModel:
-    from transformers import GPT2LMHeadModel
+    from transformers.models.gpt2 import GPT2LMHeadModel
 
     try:
         loaded = GPT2LMHeadModel.from_pretrained(
@@ -76,7 +76,7 @@ def _load_expanded(checkpoint: Checkpoint) -> GPT2LMHeadModel:
     Raises:
         WeightsError: the stored tensors do not match the configuration.
     """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
 
     folder, tensors = checkpoint.weights.path, checkpoint.read_all()
     state = {f"transformer.{name}": tensor for name, tensor in tensors.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from transformers import GPT2Tokenizer
+    from transformers.models.gpt2 import GPT2Tokenizer
 
 MERGES = Path(__file__).resolve().parent.parent / "assets" / "gpt2" / "vocab.bpe"
 END_OF_TEXT = "<|endoftext|>"
@@ -52,7 +52,7 @@ def backend_tokenizer() -> Tokenizer:
 @functools.cache
 def load_tokenizer() -> GPT2Tokenizer:
     """Return GPT-2's tokenizer of 50,257 tokens. `<|endoftext|>` (id 50256) begins, ends and pads texts."""
-    from transformers import GPT2Tokenizer
+    from transformers.models.gpt2 import GPT2Tokenizer
 
     merges = read_merges()
     return GPT2Tokenizer(

@@ -112,6 +112,7 @@ def _generated_files(lesson: Path) -> dict[str, bytes]:
         ROOT / "docs" / "claims.md",
         blind_answers.blind_folder() / "pending.txt",
         ROOT / "tests" / "solved" / f"{lesson.stem}.ipynb",
+        ROOT / "course" / build.MANIFEST,
         *(ROOT / "course").glob("[0-9][0-9]_*.*"),
     ]
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths if path.exists()}

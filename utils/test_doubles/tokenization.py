@@ -16,7 +16,7 @@ from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer, build_vocabular
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from tokenizers import Tokenizer
-    from transformers import GPT2Tokenizer
+    from transformers.models.gpt2 import GPT2Tokenizer
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
@@ -93,7 +93,7 @@ def _small_backend(n_merges: int) -> Tokenizer:
 
 @functools.cache
 def _load_small_tokenizer(n_merges: int) -> GPT2Tokenizer:
-    from transformers import GPT2Tokenizer
+    from transformers.models.gpt2 import GPT2Tokenizer
 
     vocabulary, merges = _small_tables(n_merges)
     return GPT2Tokenizer(

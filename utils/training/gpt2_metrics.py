@@ -16,7 +16,7 @@ from utils.training.gpt2_rows import compact_indices, make_training_rows, random
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
-    from transformers import GPT2LMHeadModel
+    from transformers.models.gpt2 import GPT2LMHeadModel
 
 HEADLINE = "When Mary and John went to the store, John gave a drink to"
 N_ASKED = 200  # number of held-out sentences in one measurement

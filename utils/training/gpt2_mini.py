@@ -45,7 +45,7 @@ from utils.training.loop import History, one_cycle_schedule, train
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
-    from transformers import GPT2Config, GPT2LMHeadModel
+    from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
 
 ASSET = ROOT / "utils" / "assets" / "gpt2-mini"
 # The second part trains neither the embeddings nor layer 0's queries, keys and values, nor the norm before them.
@@ -103,7 +103,7 @@ def new_model(recipe: GPT2MiniRecipe, n_ids: int) -> GPT2LMHeadModel:
 
     The position embeddings start as waves, so that a head can find the previous position with a rotation.
     """
-    from transformers import GPT2LMHeadModel
+    from transformers.models.gpt2 import GPT2LMHeadModel
 
     torch.manual_seed(recipe.seed)
     # gelu_pytorch_tanh is the same formula as gelu_new, in one fused operation.
@@ -117,7 +117,7 @@ def new_model(recipe: GPT2MiniRecipe, n_ids: int) -> GPT2LMHeadModel:
 
 
 def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = "gelu_new") -> GPT2Config:
-    from transformers import GPT2Config
+    from transformers.models.gpt2 import GPT2Config
 
     end = END if vocab_size == VOCAB else None
     return GPT2Config(
