@@ -66,6 +66,7 @@ def test_it_holds_the_students_course_and_nothing_else(course):
         "Makefile",
         "README.md",
         "environment.yml",
+        "postBuild",
         "pyproject.toml",
         "requirements.lock",
     }
