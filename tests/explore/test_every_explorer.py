@@ -275,7 +275,9 @@ def test_what_a_screen_reader_reads(show_widget, name, snapshot):
 
 
 def test_a_screen_reader_tells_explorers_apart(show_widget):
-    names = [show_widget(make()).root.get_attribute("aria-label") for make in (*EXPLORERS.values(), lambda: training(4))]
+    names = [
+        show_widget(make()).root.get_attribute("aria-label") for make in (*EXPLORERS.values(), lambda: training(4))
+    ]
     assert None not in names and len(set(names)) == len(names) and "Explorer" not in names
 
 

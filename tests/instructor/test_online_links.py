@@ -76,7 +76,10 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
         names = {name.partition("/")[2] for name in packed.namelist() if name.startswith("attention/")}
     assert not [name for name in names if name.startswith(("solutions", ".git"))]
     links = re.findall(r"urlpath=lab/tree/([^)]+)", page)
-    assert len(links) == len(STEMS) and {*links, "environment.yml", "postBuild", "requirements.lock", "pyproject.toml"} <= names
+    assert (
+        len(links) == len(STEMS)
+        and {*links, "environment.yml", "postBuild", "requirements.lock", "pyproject.toml"} <= names
+    )
 
 
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
@@ -166,7 +169,9 @@ def test_binder_configures_jupyter(tmp_path):
     (tmp_path / "coginst").write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
     (tmp_path / "coginst").chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", ROOT / "postBuild"], env=environment, capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        ["bash", ROOT / "postBuild"], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
     assert done.stdout == "configure\n"
 
 
