@@ -46,7 +46,7 @@ build: $(READY)         # generate course/ from solutions/*.md
 book: $(DEV)            # build the whole course as a web site in build/book; only some lessons: ARGS="02 03"
 	@$(PY) -m utils.cli book $(ARGS)
 
-bench: $(DEV)           # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, gpu
+bench: $(DEV)           # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, grading_class, hub, gpu
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/nbgrader --collect-only -qq > /dev/null && $(PY) -m bench $(ARGS)
 
 browser-test: $(DEV)    # run only the tests that need Chromium; screenshots are in build/browser
