@@ -9,7 +9,7 @@ COMPILE = $(PY) -m uv pip compile pyproject.toml --quiet --universal --python-ve
 # compile the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: lab test quick suite lint lint-format lint-rules lint-prose lint-imports lint-types lint-javascript format snapshots fuzz build book bench browser-test test-nbgrader lock
+.PHONY: lab test quick suite lint lint-format lint-rules lint-prose lint-imports lint-types lint-javascript format snapshots fuzz build book bench browser-test test-hub test-nbgrader lock
 
 lab: $(READY)           # install what a learner needs, build the course, and open JupyterLab at lesson 00
 	@$(PY) -m utils.cli lab $(ARGS)
@@ -59,11 +59,14 @@ build: $(READY)         # generate course/ from solutions/*.md
 book: $(DEV)            # build the whole course as a web site in build/book; only some lessons: ARGS="02 03"
 	@$(PY) -m utils.cli book $(ARGS)
 
-bench: $(DEV)           # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, gpu
+bench: $(DEV)           # measure, and write docs/bench.md and README's table; only some: ARGS="build checks"; only on request: source_loop, suite, grading_class, hub, gpu
 	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/nbgrader --collect-only -qq > /dev/null && $(PY) -m bench $(ARGS)
 
 browser-test: $(DEV)    # run only the tests that need Chromium; screenshots are in build/browser
 	@bash .ci/install-browser && bash .ci/install-npm $(abspath $(PY)) && COURSE_PICTURES=1 $(PY) -m pytest tests/browser tests/explore $(ARGS)
+
+test-hub: $(DEV)        # install a real JupyterHub in a separate environment, and test a class on it
+	@bash .ci/install-browser && bash .ci/install-sandbox && bash .ci/install-hub && $(PY) -m pytest tests/hub $(ARGS)
 
 test-nbgrader: $(DEV)   # test the lessons with nbgrader, in a separate environment
 	@.ci/nbgrader $(ARGS)

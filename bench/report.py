@@ -29,6 +29,7 @@ BENCHMARKS = {
 BY_NAME = {  # These take minutes, or need a machine that is rarely available. They run only if they are named.
     "source_loop": "The complete regression loop",
     "suite": "The test suite",
+    "grading_class": "A class of 300",
     "hub": "A class on JupyterHub",
     "gpu": "On a GPU",
 }

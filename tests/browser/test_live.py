@@ -134,6 +134,32 @@ def test_a_page_works_without_its_kernel(lab: browser.Lab, page_of_widgets: Path
         browser.close_notebook(page)
 
 
+def test_a_lesson_keeps_its_widgets_when_it_is_saved_after_a_restart(
+    lab: browser.Lab, page_of_widgets: Path, tmp_path: Path
+) -> None:
+    """JupyterLab itself saves only widgets that are connected to the kernel. A lesson that was opened again, and whose
+    kernel was then restarted, is saved twice; its explorers are still there when it is opened a third time."""
+    lesson = page_of_widgets.rename(tmp_path / "00_start_here.ipynb")
+    lab.replace_notebooks([lesson])
+    page, notebook = lab.page, lab.open_notebook(lesson.name)
+    with browser.screenshot_on_failure(page, "restart-failure"):
+        run(notebook, [*WIDGETS, WRITER, SORTER])
+        guess_60(notebook)
+        widgets_are_saved(notebook.save(lab.folder / lesson.name))
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(lesson.name))
+        page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        browser.await_ready(page)
+        for source in ("x = 1", "x = 2"):
+            notebook.type(notebook.code_cells().last, source)
+            widgets_are_saved(notebook.save(lab.folder / lesson.name))
+        notebook = browser.open_in_reloaded_page(page, lab.notebook_url(lesson.name))
+        expect(notebook.panel).to_contain_text("Right. Your guess: 60")
+        notebook.panel.get_by_role("checkbox", name="mask on").check()
+        expect(notebook.panel).to_contain_text("may use 1 of 2")
+        assert notebook.count_disconnected_widgets() == 0
+        browser.close_notebook(page)
+
+
 def test_two_tabs_on_one_lesson(lab: browser.Lab, page_of_widgets: Path) -> None:
     """The second tab must choose a version when it saves. If it loads the saved version, it shows the answers of the
     first tab, and both tabs follow each other's answers."""

@@ -267,6 +267,13 @@ def test_what_a_screen_reader_reads(show_widget, name, snapshot):
     assert min(map(min, sizes)) >= 24  # pixels, as WCAG 2.2 requires
 
 
+def test_a_screen_reader_tells_explorers_apart(show_widget):
+    names = [
+        show_widget(make()).root.get_attribute("aria-label") for make in (*EXPLORERS.values(), lambda: training(4))
+    ]
+    assert None not in names and len(set(names)) == len(names) and "Explorer" not in names
+
+
 _HEARD = """root => {
     const status = root.querySelector('[role=status]');
     window.heard = [];

@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.grading.submission_files import SOFTMAX, edited_copy, intake_rows, lesson_files_in, student_copy
+from tests.instructor.small_course import git, write_small_course
 from utils.cli.commands import app
 from utils.grading.intake.archives import ArchiveError
 from utils.grading.intake.collect import collect
+from utils.instructor.publish import publish
 from utils.lessons import ROOT
 
 ROSTER = "id,name,hub user\ns1,Ada Lovelace,ada\ns2,Alan Turing,\n"
@@ -72,6 +74,23 @@ def test_lessons_without_a_change_were_not_handed_in(hub):
     })  # fmt: skip
     assert lesson_files_in(done.folder) == {f"s2/{SOFTMAX}.ipynb": MINE}
     assert intake_rows(done) == [("s1", "", "absent")]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_unchanged_lessons_of_an_earlier_release_were_not_handed_in(hub, tmp_path, monkeypatch, known):
+    """Ada did not pull the second release. Without its history, her copy would differ from the lesson."""
+    clone = tmp_path / "clone"
+    write_small_course(clone)
+    for name, value in {"user.name": "Ada", "user.email": "ada@example.org"}.items():
+        git(clone, "config", name, value)
+    path, first = clone / "solutions" / f"{SOFTMAX}.md", (ROOT / "solutions" / f"{SOFTMAX}.md").read_text("utf-8")
+    for text in (first, f"{first}\nA sentence of the second release.\n"):
+        path.write_text(text, encoding="utf-8")
+        if known or text != first:
+            publish("hub", root=clone)
+    monkeypatch.setattr("utils.lessons.ROOT", clone)
+    done = hub({lesson_at("ada"): json.dumps(student_copy()).encode(), lesson_at("s2"): MINE})
+    assert list(lesson_files_in(done.folder)) == [*([] if known else [f"s1/{SOFTMAX}.ipynb"]), f"s2/{SOFTMAX}.ipynb"]
 
 
 def test_of_a_course_folder_only_lessons_and_progress_are_collected(hub):

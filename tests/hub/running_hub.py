@@ -32,7 +32,17 @@ PROGRAMS = ROOT / "build" / "hub"  # the environment that .ci/install-hub create
 PROXY = PROGRAMS / "node_modules" / "configurable-http-proxy" / "bin" / "configurable-http-proxy"
 PASSWORD = "password of a test"
 FULL = "eve"  # the home of this user is a disk of 1 MB
-SOURCES = ("solutions", "utils", "docs", "deploy", "README.md", "LICENSE", "environment.yml", "pyproject.toml")
+SOURCES = (
+    "solutions",
+    "utils",
+    "docs",
+    "deploy",
+    "README.md",
+    "LICENSE",
+    "environment.yml",
+    "postBuild",
+    "pyproject.toml",
+)
 _HANGS = 120  # seconds; the limit only stops what hangs
 
 _CONFIG = """

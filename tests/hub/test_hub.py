@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,7 +75,9 @@ def snapshot_files(folder: Path) -> dict[str, int]:
 
 def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
     """Ada is right and Bob is wrong. Their servers stop, and a new release that changes their cell reaches them. Their
-    answers survive, and nobody writes into the shared installation."""
+    answers survive, and nobody writes into the shared installation. Cem only pulls the first release, so the instructor
+    collects nothing from him.
+    """
     installed = snapshot_files(hub.installation)
     homes = {user: hub.homes / user for user in ("ada", "bob")}
     (message,) = [wrong.message for wrong in find_exercise("softmax").misconceptions if wrong.id == "overflows"]
@@ -84,6 +88,8 @@ def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
             notebook.save(homes[user] / COURSE / f"{LESSON}.ipynb")
     assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
 
+    clone = ["git", "clone", "--quiet", "--branch", "hub", f"file://{hub.source}", hub.homes / "cem" / "attention"]
+    subprocess.run(clone, check=True)
     path = hub.source / "solutions" / f"{LESSON}.md"
     first = path.read_text(encoding="utf-8")
     assert DOCSTRING in first
@@ -103,6 +109,19 @@ def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
         assert body in "\n".join(sources(homes[user] / COURSE))
     assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
     assert snapshot_files(hub.installation) == installed
+    assert collect(hub) == {"ada": [LESSON], "bob": [LESSON]}
+
+
+def collect(hub: Hub) -> dict[str, list[str]]:
+    """Collect the homes from the instructor's clone, and return the lessons of each student."""
+    (hub.source / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\ncem,Cem\n", encoding="utf-8")
+    pattern = str(hub.homes / "*" / COURSE)
+    command = [sys.executable, "-m", "utils.cli", "collect", "--homes", pattern, "--roster", "roster.csv"]
+    subprocess.run(command, cwd=hub.source, check=True, capture_output=True)
+    found = {}
+    for path in sorted((hub.source / "handed-in").glob("*/*.ipynb")):
+        found.setdefault(path.parent.name, []).append(path.stem)
+    return found
 
 
 def test_a_full_home(hub: Hub, chromium: Browser) -> None:

@@ -29,7 +29,7 @@ def write_small_course(root):
     """Write the course into the folder `root`, and return the folder."""
     (root / "utils").mkdir(parents=True)
     (root / "solutions").mkdir()
-    for name in ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock"):
+    for name in ("LICENSE", "environment.yml", "postBuild", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, root)
     (root / "README.md").write_text(
         "# T\n\n<!-- for students too -->\n| 04 | x |\n<!-- until here -->\n", encoding="utf-8"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import zipfile
 from urllib.parse import urlsplit
@@ -75,7 +76,10 @@ def test_the_page_warns_of_answers_and_the_way_without_them_has_what_binder_need
         names = {name.partition("/")[2] for name in packed.namelist() if name.startswith("attention/")}
     assert not [name for name in names if name.startswith(("solutions", ".git"))]
     links = re.findall(r"urlpath=lab/tree/([^)]+)", page)
-    assert len(links) == len(STEMS) and {*links, "environment.yml", "requirements.lock", "pyproject.toml"} <= names
+    assert (
+        len(links) == len(STEMS)
+        and {*links, "environment.yml", "postBuild", "requirements.lock", "pyproject.toml"} <= names
+    )
 
 
 @pytest.mark.parametrize("name", ["attention", "a/b/c", "/b", "a/", "a b/c", 'a/b"', "https://github.com/a/b", "-a/b"])
@@ -158,6 +162,17 @@ def test_binder_builds_from_environment_yml():
     pip = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"][-1]["pip"]
     assert (ROOT / pip[0].removeprefix("-c ")).is_file() and pip[1] == "-e ."
     assert "jupyterlab==" in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def test_binder_configures_jupyter(tmp_path):
+    """repo2docker runs postBuild after the installation. Without it, a lesson would open as text."""
+    (tmp_path / "coginst").write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    (tmp_path / "coginst").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", ROOT / "postBuild"], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout == "configure\n"
 
 
 def test_the_workflow_makes_the_branch_that_links_name():

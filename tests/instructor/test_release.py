@@ -81,6 +81,7 @@ def test_it_holds_the_students_course_and_nothing_else(course, copies):
         "Makefile",
         "README.md",
         "environment.yml",
+        "postBuild",
         "pyproject.toml",
         "requirements.lock",
     }

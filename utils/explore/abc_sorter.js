@@ -175,6 +175,7 @@ function chances(svg, { vocab }, { probs, chosen }, faint, left, top) {
 }
 
 export default explorer({
+  name: "A model that sorts three letters",
   numbers,
   say,
   draw,

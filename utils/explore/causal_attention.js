@@ -28,6 +28,7 @@ function remark(last, mask, left) {
 }
 
 export default explorer({
+  name: "Attention weights of one position, with and without the mask",
   numbers,
   say,
   longest: () => remark(false, true, 0.01),

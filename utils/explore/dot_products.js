@@ -67,6 +67,7 @@ function tip(svg, { to, from }, state, name, point, colour, aside, ui) {
 }
 
 export default explorer({
+  name: "Dot product of two arrows",
   numbers,
   say,
   longest: () => remark(true, 0),

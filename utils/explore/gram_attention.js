@@ -155,6 +155,7 @@ function table(svg, { gram, area, height, volume, score }, left, top) {
 }
 
 export default explorer({
+  name: "Volume of key, query and reference",
   numbers,
   say,
   longest: () => remark({ rise: 0, length: 1, angle: 90 }, 0),

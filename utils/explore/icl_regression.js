@@ -52,6 +52,7 @@ function curve(start) {
 }
 
 export default explorer({
+  name: "Error of a pair of heads",
   numbers,
   say,
   longest: () => remark(0, 0, 0, 0, 0),

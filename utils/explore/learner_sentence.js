@@ -57,4 +57,4 @@ export default page((ui) => {
     clearTimeout(patience);
     ui.model.off("msg:custom", heard);
   };
-});
+}, "Your sentence");

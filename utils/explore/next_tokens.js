@@ -215,6 +215,7 @@ function showText(ui) {
 }
 
 export default explorer({
+  name: "Likeliest next tokens of a prompt",
   numbers,
   say,
   longest: () => `${told("'·another'", 1, 9)} ${WAITS.token}`,

@@ -33,6 +33,7 @@ function say(_, { shift, scale }, found) {
 }
 
 export default explorer({
+  name: "Layer norm of a vector",
   numbers,
   say,
   controls: () => [

@@ -34,6 +34,7 @@ const repeats = (likeness) =>
   likeness.some((x, i) => i > 1 && x > likeness[i - 1]) && Math.max(...likeness.slice(10)) > 0.9;
 
 export default explorer({
+  name: "Similarity of two positions' encodings",
   numbers,
   say,
   longest: () => FADES,

@@ -169,6 +169,7 @@ function followAsker(ui) {
 }
 
 export default explorer({
+  name: "One query and its result",
   numbers,
   say,
   longest: ({ tokens }) => {

@@ -55,6 +55,7 @@ function say(_, { d_k, divide }, found) {
 }
 
 export default explorer({
+  name: "Softmax of random scores for narrow and wide keys",
   numbers,
   say,
   controls: ({ widths }, ui) => [

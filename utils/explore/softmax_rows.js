@@ -30,6 +30,7 @@ function say(_, { factor, shift }, { largest, before, changed }) {
 }
 
 export default explorer({
+  name: "Softmax of a row of scores",
   numbers,
   say,
   controls: () => [

@@ -199,6 +199,6 @@ export default {
   async render(context) {
     const data = context.model.get("data");
     const planes = data.byteLength ? await unpacked(data) : null;
-    return page((ui) => build(ui, planes)).render(context);
+    return page((ui) => build(ui, planes), "Tokens of a text").render(context);
   },
 };

@@ -149,6 +149,7 @@ function letter(svg, character, x, y, style) {
 }
 
 export default explorer({
+  name: "A model that continues a word",
   numbers,
   say,
   longest: ({ longest, most }) => `\`${"m".repeat(longest + most)}\`\n${remark("", "", false, null)}`,

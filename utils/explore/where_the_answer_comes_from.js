@@ -264,4 +264,4 @@ export default page((ui) => {
     resized.disconnect();
     ui.model.off("msg:custom", answered);
   };
-});
+}, "Answers with one vector of the twin");

@@ -1,9 +1,9 @@
 """Write the page of links that open the course in Binder and Colab, and the notebooks for Colab.
 
 The links depend on one setting in `pyproject.toml`: `repository` in `[tool.coginst]`. Binder builds the whole
-repository from `environment.yml`. Colab opens only one notebook, so the notebooks for Colab begin with a cell that
-fetches the course. `.github/workflows/colab.yml` keeps these notebooks on a separate branch, so that the notebooks in
-`course/` do not contain this cell.
+repository from `environment.yml`, and runs `postBuild`, which configures Jupyter. Colab opens only one notebook, so the
+notebooks for Colab begin with a cell that fetches the course. `.github/workflows/colab.yml` keeps these notebooks on a
+separate branch, so that the notebooks in `course/` do not contain this cell.
 """
 
 from __future__ import annotations

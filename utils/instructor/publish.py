@@ -13,7 +13,7 @@ import stat
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
@@ -90,6 +90,21 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
         commit = _git(root, "commit-tree", tree, *(("-p", parent) if parent else ()), input=message).strip()
     _git(root, "update-ref", f"refs/heads/{branch}", commit, own or _ABSENT)
     return PublishSummary(branch, commit, changed, parent is None)
+
+
+def iter_published_copies(stem: str, root: Path = ROOT) -> Iterator[tuple[str, bytes]]:
+    """Yield the student copies of a lesson in each release that the clone knows, with their file names.
+
+    Without git, or outside of a clone, there are none.
+    """
+    names = [f"course/{stem}{suffix}" for suffix in (".md", ".ipynb")]
+    try:
+        found = _git(root, "log", "--all", "--format=%H", f"--grep=^{_TRAILER}: {_MAKER}$", "--", *names)
+    except PublishError:
+        return
+    for commit in found.split():
+        for name in _git(root, "ls-tree", "--name-only", "-z", commit, *names).split("\0")[:-1]:
+            yield Path(name).name, _git(root, "show", f"{commit}:{name}").encode()
 
 
 def _git(root: Path, *arguments: str, input: str = "", index: Path | None = None) -> str:

@@ -26,7 +26,7 @@ from utils.instructor.leaks import find_leaks, find_markers, find_short_answers,
 from utils.instructor.strip import MarkerError, StrippedLesson, strip_answers, strip_notes
 from utils.lessons import ROOT, Lesson
 
-COPIED_FILES = ("LICENSE", "environment.yml", "pyproject.toml", "requirements.lock")
+COPIED_FILES = ("LICENSE", "environment.yml", "postBuild", "pyproject.toml", "requirements.lock")
 INITIAL_LESSONS = "utils/assets/first"  # copies of the lessons; `coginst reset` restores a lesson from them
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 # The template for a new lesson, and the page that explains markers.

@@ -1,7 +1,11 @@
-"""Keep JupyterLab from marking a lesson as unsaved as soon as it is opened, and from listing each lesson twice."""
+"""Keep JupyterLab from marking a lesson as unsaved as soon as it is opened, from listing each lesson twice, and from
+saving a lesson without its widgets.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +13,19 @@ from ipykernel.ipkernel import IPythonKernel
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 from utils.lessons import is_lesson_file
+from utils.notebook.widget_states import keep_widget_states, lost_widgets
 
 
 class CourseContentsManager(AsyncLargeFileManager):
-    """Jupyter's contents manager with two differences, for lessons only.
+    """Jupyter's contents manager with three differences, for lessons only.
 
     It writes this Python's version into each lesson that it returns. JupyterLab writes this version, down to the patch
     release, into each notebook that it opens. If the file contains a different version, JupyterLab shows the notebook
     as unsaved. The learner's version of Python is not known when the course is released.
 
     It lists only the notebook of a lesson, and not its text.
+
+    It keeps the states of widgets that JupyterLab would remove when it saves a lesson.
     """
 
     async def get(
@@ -34,6 +41,14 @@ class CourseContentsManager(AsyncLargeFileManager):
             names = {entry["name"] for entry in model["content"]}
             model["content"] = [entry for entry in model["content"] if not _is_text_of_lesson(entry["name"], names)]
         return model
+
+    async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
+        if model.get("type") == "notebook" and is_lesson_file(Path(path)):
+            with contextlib.suppress(Exception):  # Without a readable earlier version, nothing is lost.
+                if lost_widgets(model["content"]):
+                    earlier = Path(self._get_os_path(path)).read_text(encoding="utf-8")
+                    keep_widget_states(model["content"], json.loads(earlier))
+        return await super().save(model, path)
 
 
 def _is_text_of_lesson(name: str, names: set[str]) -> bool:

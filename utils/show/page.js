@@ -1,6 +1,6 @@
 /** Code that all explorers, predictions and quizzes share: theme, controls, pictures, and texts for screen readers.
  *
- * Create a kind with `explorer({controls, numbers, say, draw})`, or with `page(build)` if that does not fit. Nothing
+ * Create a kind with `explorer({name, controls, numbers, say, draw})`, or with `page(build)` if that does not fit. Nothing
  * here needs a kernel or a network.
  */
 
@@ -141,13 +141,14 @@ function followTheme(root) {
 // ---------------------------------------------------------------- page and explorer
 
 /** Create a kind's module: `build(ui)` fills `ui.root`, and may return a function to call when the page is removed.
+ * `name` says to a screen reader what the page shows.
  *
  * `ui` has `root`, `start` (never changes), `state` (a copy), `data`, `keep()` (stores `ui.state`, also in the saved
  * notebook), `tell(message)` (sends to the kernel, and returns whether that worked), `announce(text)` (for screen
  * readers), `announceAtRest(text)` (when the learner pauses, not at each step of a slider), `onChange(f)` (calls f when
  * another tab has changed `ui.state`), and `reading`: whether this page belongs to the book, which has no kernel.
  */
-export function page(build, name = "Explorer") {
+export function page(build, name) {
   return {
     render({ model, el }) {
       const root = element("div", { class: "coginst", role: "group", "aria-label": name, onkeydown: keepKey });
@@ -216,6 +217,7 @@ function attempt(act) {
 
 /** Create an explorer: controls, and below them numbers, a remark and a picture that follow the controls.
  *
+ * name: what the explorer shows, for a screen reader
  * controls(start, ui) -> [{name, kind: "slider" | "choice" | "switch" | "button" | "text", label, …}]
  * numbers(start, state, data) -> the results, computed without a page; tests compare them with torch
  * say(start, state, numbers) -> {facts: {name: text}, remark, title}
@@ -224,7 +226,7 @@ function attempt(act) {
  *
  * `ui.root.coginst` has the latest `numbers` and `state`, and `set(name, value)`.
  */
-export function explorer({ controls, numbers, say, draw, extra, longest = () => "" }) {
+export function explorer({ name, controls, numbers, say, draw, extra, longest = () => "" }) {
   return page((ui) => {
     const bar = element("div", { class: "row" });
     const facts = element("div", { class: "facts" });
@@ -293,7 +295,7 @@ export function explorer({ controls, numbers, say, draw, extra, longest = () => 
     });
     resized.observe(holder);
     return () => { resized.disconnect(); leave?.(); };
-  });
+  }, name);
 }
 
 // ---------------------------------------------------------------- controls

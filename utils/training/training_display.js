@@ -102,4 +102,4 @@ function follow(ui) {
   };
 }
 
-export default explorer({ numbers, say, draw, controls: () => [], extra: follow });
+export default explorer({ name: "Training", numbers, say, draw, controls: () => [], extra: follow });

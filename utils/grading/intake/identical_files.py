@@ -6,9 +6,11 @@ import functools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from utils import lessons
 from utils.grading.intake.versions import SubmissionVersion
+from utils.instructor.publish import iter_published_copies
 
 MOST_IDS = 5  # students in an explanation
 
@@ -59,16 +61,17 @@ def _explain(others: list[str]) -> str:
 
 
 def changed_cells(version: SubmissionVersion) -> set[str]:
-    """Return the cells that differ from the lesson as students receive it."""
+    """Return the cells that differ from the lesson as students receive it, now or in an earlier release."""
     cells = _read_cells(version.content_path.read_bytes(), f"{version.stem}{version.suffix}")
-    return cells - _released_cells(version.stem)
+    return cells - _released_cells(version.stem, lessons.ROOT)
 
 
 @functools.cache
-def _released_cells(stem: str) -> set[str]:
-    """Return the cells of a lesson as students receive it."""
-    copies = (lessons.ROOT / "course").glob(f"{stem}.*")
-    return {cell for path in copies for cell in _read_cells(path.read_bytes(), path.name)}
+def _released_cells(stem: str, root: Path) -> set[str]:
+    """Return the cells of a lesson as students receive it, now or in an earlier release."""
+    current = ((path.name, path.read_bytes()) for path in (root / "course").glob(f"{stem}.*"))
+    copies = dict.fromkeys((*current, *iter_published_copies(stem, root)))
+    return {cell for name, content in copies for cell in _read_cells(content, name)}
 
 
 def _read_cells(content: bytes, name: str) -> set[str]:
