@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import cast
+from typing import TypeVar, cast
 
 from utils import lessons
+from utils.feedback.exercise import Misconception
 from utils.grading.intake.roster import Student
 from utils.grading.judge.results import (
     ExerciseResult,
@@ -90,6 +91,9 @@ REASONS = {
     "difference": "wrong numbers",
     "stopped": "stopped",
 }
+
+
+HasMessage = TypeVar("HasMessage", Mistake, Misconception)
 
 
 @dataclass
@@ -188,7 +192,7 @@ class Tally:
         families = [
             MistakeFamily(id, sorted(group, key=lambda m: order[m.exercise]))
             for id, found in by_id.items()
-            for group in _group_similar(found)
+            for group in group_similar(found)
             if len({mistake.lesson for mistake in group}) > 1
         ]
         return sorted(families, key=lambda family: (-len(family.students), family.id))
@@ -237,13 +241,13 @@ def _describe_details(kind: str, details: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
+def group_similar(mistakes: Sequence[HasMessage]) -> list[list[HasMessage]]:
     """Group mistakes that have the same id and similar messages.
 
     The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout. Two messages are similar if
     they share a quarter of their longer words.
     """
-    groups: list[list[Mistake]] = []
+    groups: list[list[HasMessage]] = []
     for mistake in mistakes:
         similar = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
         groups = [group for group in groups if group not in similar]
