@@ -63,7 +63,7 @@ def test_the_commands_follow_each_other(tmp_path):
 
 def test_the_table_of_oddities_is_the_program_s():
     words = {value for name, value in vars(collect).items() if name.isupper() and isinstance(value, str)}
-    files = {collect.INTAKE, collect.ROSTER, collect.OLDER, collect.PROGRESS}
+    files = {collect.INTAKE, collect.ROSTER, collect.OLDER, collect.PROGRESS, collect.FILE_NAME}
     assert {*rows("what")} == {*words} - files
 
 

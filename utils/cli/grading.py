@@ -46,6 +46,8 @@ def collect(
             f" {format_count(len(done.students), 'student')},"
             f" lessons {', '.join(stem[:2] for stem in done.lessons) or 'none'}."
         )
+        if done.shared_count:
+            typer.echo(f"{format_count(done.shared_count, 'student')} also handed in learning.json.")
         if done.rows:
             oddities = ", ".join(f"{oddity} {count}" for oddity, count in done.oddity_counts.most_common())
             lines = format_count(len(done.rows), "line")

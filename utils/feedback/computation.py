@@ -116,6 +116,15 @@ class Computation:
 
     # --- questions --------------------------------------------------------------------------------------
 
+    def furthest_label(self) -> str | None:
+        """Return the label of the last required milestone that a call gives as it should; None if there is none.
+
+        Optional milestones do not count, because a wrong computation may contain their numbers.
+        """
+        given = {k for k, kind in zip(self.reached, self.kinds) if k is not None and kind == "same"}
+        required = [k for k in sorted(given) if not self.milestones[k].is_optional]
+        return self.milestones[required[-1]].label if required else None
+
     def is_number(self, i: int) -> bool:
         """Tell whether a call returned floating-point numbers."""
         return is_float(self.calls[i].value)

@@ -218,7 +218,7 @@ def _add_departure(report: Report, probe: Probe) -> None:
         return
     trial, departure = found
     report.message += f" {departure.sentence}"
-    report.trace, report.departure = departure.lines, departure.name
+    report.trace, report.milestone, report.departure = departure.lines, departure.furthest, departure.name
     if departure.yours is not None:
         report.table = comparison_table(
             departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""

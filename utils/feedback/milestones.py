@@ -9,7 +9,7 @@ some correct answers skip it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -34,6 +34,7 @@ class Departure:
         lines: the lines of the answer that compute something, with their milestones.
         yours, expected: the wrong intermediate value and the milestone that should follow, or None.
         name: the milestone that should follow, or None.
+        furthest: the last required milestone that a line gives, or None.
     """
 
     sentence: str
@@ -41,6 +42,7 @@ class Departure:
     yours: Tensor | None = None
     expected: Tensor | None = None
     name: str | None = None
+    furthest: str | None = None
 
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
@@ -60,7 +62,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
             computation = Computation(milestones, calls, probe.exercise.atol)
             departure = _Explanation(computation, trial).departure()
             if departure:
-                return trial, departure
+                return trial, replace(departure, furthest=computation.furthest_label())
     return None
 
 

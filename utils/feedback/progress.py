@@ -2,7 +2,8 @@
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
-which the operating system releases when a process dies. A damaged file is renamed, not overwritten.
+which the operating system releases when a process dies. A damaged file is renamed, not overwritten. The log of attempts
+(`attempt_log.py`) is a second file, written under the same lock.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.feedback.attempt_log import append_attempt, log_path, merge_logs
 from utils.feedback.learner_data import belongs_to_user, learner_folder
 from utils.lessons.files import hold_lock, write_atomically
 
@@ -25,6 +27,9 @@ LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that hol
 STATES = ("passed", "failed", "todo")
 NAME = ".progress.json"
 ANSWERS = "answers"  # a key beside the names of the lessons; no lesson has this name
+INVENTORY = "inventory"  # the key of the list of answers to the concept inventory
+LAST_ATTEMPT = "last_attempt"  # the key of the time of the last attempt; the log contains only minutes between attempts
+LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
 
@@ -56,6 +61,12 @@ def read_progress() -> ProgressTable:
     }
 
 
+def read_inventory() -> list[Any]:
+    """Return the stored answers to the concept inventory, one for each item of each completed sitting."""
+    entries = _load_or_empty().get(INVENTORY)
+    return entries if isinstance(entries, list) else []
+
+
 def read_answers() -> dict[str, dict[str, Any]]:
     """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
 
@@ -67,28 +78,39 @@ def read_answers() -> dict[str, dict[str, Any]]:
     return dict(sorted(valid.items(), key=lambda pair: pair[1]["when"]))
 
 
-def record_attempt(lesson: str, exercise: str, status: str, answer: str = "") -> None:
+def record_attempt(
+    lesson: str, exercise: str, status: str, answer: str = "", findings: Mapping[str, str] | None = None
+) -> None:
     """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check.
 
-    A check counts as a try if the exercise has not been passed and the answer has changed since the last check.
+    A check counts as a try if the exercise has not been passed and the answer has changed since the last check. A try
+    is also an attempt, which is added to the log.
 
     Args:
         lesson, exercise: the names of the lesson and the exercise.
         status: a status of a report; "todo" is not a try.
         answer: a text that identifies the answer. Only its checksum is stored. Without this text, every check counts.
+        findings: further fields of the log, such as the reason. Without them, the attempt is not logged.
     """
     checksum = f"{zlib.crc32(answer.encode(errors='replace')):08x}"
 
-    def update(content: dict[str, Any]) -> None:
+    def update(content: dict[str, Any]) -> dict[str, Any] | None:
         entries = _table(content, lesson)
         if not _is_entry(entries.get(exercise)):
             entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
         entry = entries[exercise]
         is_new = entry["status"] != "passed" and (not answer or entry.get("answer") != checksum)
-        entry["tries"] += status != "todo" and is_new
+        is_attempt = is_new and status != "todo"
+        entry["tries"] += is_attempt
         entry["answer"] = checksum
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
         entry["when"] = _now()
+        if not is_attempt or findings is None:
+            return None
+        minutes = _minutes_between(content.get(LAST_ATTEMPT), entry["when"])
+        content[LAST_ATTEMPT] = entry["when"]
+        attempt = {"lesson": lesson, "exercise": exercise, "status": status, **findings}
+        return {**attempt, "attempt": entry["tries"], "minutes": minutes}
 
     _update_file(update)
 
@@ -109,7 +131,8 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 def merge_progress(source: Path) -> int:
     """Add the content of another progress file to this one. Return how many exercises are passed that were not before.
 
-    An exercise is passed if either file says so. A merge of files with the same entries changes nothing.
+    An exercise is passed if either file says so. A merge of files with the same entries changes nothing. If a log of
+    attempts is beside the other file, its attempts are added to the log here.
 
     Raises:
         ValueError: `source` is damaged, or progress is disabled.
@@ -126,6 +149,8 @@ def merge_progress(source: Path) -> int:
         raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.") from None
     before = _count_passed()
     _replace_content(path, lambda content: _merge_tables(content, other))
+    with _exclusive_access(path):
+        merge_logs(log_path(path), log_path(source))
     return _count_passed() - before
 
 
@@ -135,6 +160,9 @@ def _count_passed() -> int:
 
 def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
     """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins."""
+    times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
+    if times:
+        content[LAST_ATTEMPT] = max(times)
     for table, theirs in other.items():
         if not isinstance(theirs, dict):
             content.setdefault(table, theirs)
@@ -172,6 +200,16 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
+def _minutes_between(earlier: object, later: str) -> float | None:
+    """Return the minutes between two times. Return None if there is no earlier time, or the pause is too long."""
+    try:
+        pause = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):  # there is no earlier time, or it was edited
+        return None
+    minutes = round(pause.total_seconds() / 60, 1)
+    return minutes if 0 <= minutes <= LONGEST_PAUSE else None
+
+
 def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(content.get(name), dict):
         content[name] = {}
@@ -186,7 +224,7 @@ def _load_or_empty() -> dict[str, Any]:
         return {}
 
 
-def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
+def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Apply `change` to the content of the file. Print a warning, once per process, if it cannot be written."""
     path = progress_path()
     if path is None:
@@ -197,8 +235,10 @@ def _update_file(change: Callable[[dict[str, Any]], None]) -> None:
         _warn_not_saved(path, error.strerror or str(error))
 
 
-def _replace_content(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
+
+    If `change` returns an attempt, add the attempt to the log.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -210,8 +250,10 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], None]) -> No
         except ValueError:
             os.replace(path, path.with_name(path.name + ".damaged"))
             content = {}
-        change(content)
+        attempt = change(content)
         write_atomically(path, json.dumps(content, indent=1, sort_keys=True))
+        if attempt:
+            append_attempt(log_path(path), attempt)
 
 
 @functools.cache

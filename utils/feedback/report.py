@@ -79,6 +79,7 @@ class Report:
         relation: for the reason "difference", the relation between the numbers and the expected numbers ("factor",
             "transpose" …), or "slip" if only a lint finding explains the difference; otherwise None.
         printed: what the answer printed on the case that the report shows.
+        milestone: the furthest intermediate value that a line gives, such as "the scores", or None if it is unknown.
         departure: the intermediate value that no line gives, such as "the scaled scores", or None if it is unknown.
         trace: the lines of the answer up to the step at which its computation goes wrong.
     """
@@ -92,6 +93,7 @@ class Report:
     property: str | None = None
     relation: str | None = None
     printed: str = field(default="", repr=False)
+    milestone: str | None = None
     departure: str | None = None
     trace: list[TraceLine] = field(default_factory=list, repr=False)
 

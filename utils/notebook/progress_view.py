@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils import lessons
 from utils.notebook.calibration import SURE, Calibration, WarmUp, load_calibration, load_warm_up
 from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgress, load_progress
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
 from utils.show.html import TEXT_COLOUR, code_block, escape, inline_html, status_mark
+
+if TYPE_CHECKING:
+    from utils.learning.sharing import Share
 
 UPDATED = "A new release of the course changed these cells, and your copy has their earlier text:"
 SHOWN = "progress().save() writes my_course.html, a page that shows what you built."
@@ -42,6 +46,17 @@ class ProgressView:
         if missing := exercises_without_code(self.pages):
             again = "save your notebooks, then run progress().save() again"
             print(f"The page lacks your code for {', '.join(missing)}: {again}.")
+
+    def share(self, write: bool = False, path: str | Path = "learning.json") -> Share:
+        """Show the file about your learning that you may hand in. With `write=True`, also write it.
+
+        Args:
+            write: whether to write the file.
+            path: the file to write; an existing file is replaced.
+        """
+        from utils.learning import sharing  # imported late, so that `progress()` does not need msgspec
+
+        return sharing.share(write, path)
 
     @property
     def n_passed(self) -> int:

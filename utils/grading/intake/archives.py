@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from utils.grading.judge.submissions import LARGEST, open_untrusted
 from utils.grading.runner.framing import clean_text
+from utils.learning.sharing import FILE_NAME
 
 MEGABYTE = 10**6
 MAX_FILE = LARGEST  # `coginst grade` has the same limit.
@@ -94,7 +95,7 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
 
 
 def iter_homes(pattern: str) -> Iterator[SourceFile]:
-    """Yield the notebooks, texts and progress files in the homes of a hub's users.
+    """Yield the notebooks, texts, progress files and shared files in the homes of a hub's users.
 
     Args:
         pattern: the path of the lessons in each home, such as "/home/*/attention/course". The first `*` stands for the
@@ -141,7 +142,8 @@ def _iter_home(home: Path, path: Path) -> Iterator[SourceFile]:
     elif path.is_dir():
         for file in _iter_folder(path, path, owner):
             is_hidden = any(part.startswith(".") for part in file.path.parts)
-            if file.path.name == ".progress.json" or (file.path.suffix in (".ipynb", ".md") and not is_hidden):
+            is_lesson = file.path.suffix in (".ipynb", ".md") and not is_hidden
+            if is_lesson or file.path.name in (".progress.json", FILE_NAME):
                 yield file
     else:
         status = path.lstat()

@@ -7,7 +7,6 @@ written next to the old one and then replaces it, so that an interrupted run lea
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import os
@@ -25,12 +24,14 @@ from utils.grading.intake.archives import ArchiveError, SourceFile
 from utils.grading.intake.csv_tables import format_csv, unguard_formula
 from utils.grading.intake.folders import replace_folder, write_text
 from utils.grading.intake.identical_files import changed_cells, find_identical_files
+from utils.grading.intake.learner_records import PROGRESS, LearnerRecords, record_name
 from utils.grading.intake.roster import Student, format_roster, read_roster
 from utils.grading.intake.submission_owner import OwnerLookup
 from utils.grading.intake.versions import SubmissionVersion, code_digest, group_versions
 from utils.grading.judge import submissions
+from utils.learning.sharing import FILE_NAME, SharedFileError, parse_shared
 
-INTAKE, ROSTER, OLDER, PROGRESS = "intake.csv", "roster.csv", "older", "progress.json"
+INTAKE, ROSTER, OLDER = "intake.csv", "roster.csv", "older"
 
 ABSENT = "absent"
 STRANGER = "not on the roster"
@@ -74,12 +75,16 @@ class IntakeRow:
 
 @dataclass
 class CollectSummary:
-    """The outcome of `collect`: the folder, the students and lessons in it, and the rows of `intake.csv`."""
+    """The outcome of `collect`: the folder, the students and lessons in it, and the rows of `intake.csv`.
+
+    Of the counts, `file_count` counts the files of lessons, and `shared_count` counts the students' `learning.json`.
+    """
 
     folder: Path
     students: list[Student]
     lessons: list[str]
     file_count: int
+    shared_count: int
     rows: list[IntakeRow] = field(default_factory=list)
 
     @property
@@ -130,6 +135,7 @@ class _Intake:
         self.students, self.content = students, content
         self.owners, self.known = OwnerLookup(students), lesson_detection.known_lessons()
         self.versions: list[SubmissionVersion] = []
+        self.records = LearnerRecords(content)
         self.rows: list[IntakeRow] = []
         self.seen: set[str] = set()  # the locations of the files of this run
         self.unclear: set[Student] = set()  # students who may own a file whose owner is ambiguous
@@ -150,7 +156,7 @@ class _Intake:
 
     def _add_file(self, file: SourceFile) -> None:
         owner = self.owners.find_user(file.user, file.path.name) if file.user else self.owners.find_owner(file.path)
-        lesson_file = _LESSON_FILE.fullmatch(owner.file_name)
+        lesson_file, record = _LESSON_FILE.fullmatch(owner.file_name), record_name(owner.file_name)
         name = lesson_file["half"] if lesson_file else owner.file_name
         stem = lesson_detection.lesson_from_name(name, self.known)
         student = owner.student
@@ -162,10 +168,18 @@ class _Intake:
         if file.refusal and not (lesson_file and student and stem):
             add_row(REFUSED, file.refusal)
             return
-        if owner.file_name.endswith(PROGRESS) and student:
-            self._keep_progress(student, file)
+        mtime = file.mtime if owner.mtime is None else owner.mtime
+        if record and student:
+            try:
+                content = file.read()
+                if record == FILE_NAME:
+                    parse_shared(content)
+                self.records.add(student, record, content, mtime, owner.upload_number)
+            except (ArchiveError, SharedFileError) as error:
+                if record == FILE_NAME:  # students do not know that they hand in progress.json
+                    add_row(REFUSED, f"{error} This file was not collected.")
             return
-        if lesson_file is None:
+        if lesson_file is None and record != FILE_NAME:
             add_row(NO_LESSON, "A lesson is a .ipynb or .md file. This file was not collected.")
             return
         if student is None:
@@ -202,7 +216,6 @@ class _Intake:
             add_row(RENAMED, f"Its contents show that it is {stem}.")
         copy = _COPY.search(PurePosixPath(name).stem)
         number = (owner.upload_number, int(copy[1]) if copy else 0)
-        mtime = file.mtime if owner.mtime is None else owner.mtime
         self._add_version(student, stem, suffix, content, file.location, mtime, number)
         added = self.versions[-1]
         if file.user and added.code_digest is not None and not changed_cells(added):
@@ -219,14 +232,6 @@ class _Intake:
             return stem
         broken = code_digest(content, f"lesson{suffix}") is None
         return called if called and (broken or lesson_detection.mentions_lesson(text, called, self.known)) else None
-
-    def _keep_progress(self, student: Student, file: SourceFile) -> None:
-        """Keep the newest progress file of a student. A file that cannot be read is skipped without a message."""
-        with contextlib.suppress(ArchiveError):
-            path = self.content / f"{student.folder}.{PROGRESS}"
-            if not path.exists() or path.stat().st_mtime <= file.mtime:
-                path.write_bytes(file.read())
-                os.utime(path, (file.mtime, file.mtime))
 
     def _add_version(
         self,
@@ -255,8 +260,9 @@ class _Intake:
         by_folder = {student.folder: student for student in self.students}
         for folder in sorted(out.iterdir()) if out.is_dir() else ():
             paths, student = _lesson_files(folder), by_folder.get(folder.name)
+            records = [path for name in (PROGRESS, FILE_NAME) if (path := folder / name).is_file()]
             if student is None:
-                if paths:
+                if paths or records:
                     raise CollectError(
                         f"{folder} was collected earlier, but this roster has no such student. Add the student to the"
                         " roster, or collect into another folder."
@@ -268,9 +274,8 @@ class _Intake:
                 # If the times are equal, the previously chosen version is kept.
                 current = (0, int(path.parent == folder))
                 self._add_version(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
-            for path in folder.glob(PROGRESS):
-                kept = PurePosixPath(folder.name, PROGRESS)
-                self._keep_progress(student, SourceFile(out.name, kept, path.stat().st_mtime, "", path.read_bytes))
+            for path in records:
+                self.records.add(student, path.name, path.read_bytes(), path.stat().st_mtime)
         previous_rows = _read_rows(out / INTAKE)
         self.rows += [row for row in previous_rows if row.file not in self.seen and row.what not in WORKED_OUT]
 
@@ -299,10 +304,7 @@ class _Intake:
                 )
                 why += f". This one is kept as {folder}/{OLDER}/{kept}."
                 self.rows.append(_student_row(version.student, stem, OLD_VERSION, why))
-        for student in self.students:
-            tries = self.content / f"{student.folder}.{PROGRESS}"
-            if tries.exists() and (tree / student.folder).is_dir():
-                shutil.copy2(tries, tree / student.folder / PROGRESS)
+        shared_count = self.records.write(self.students, tree)
         for version, why in find_identical_files(self.versions):
             self.rows.append(_student_row(version.student, version.stem, SAME_FILE, why))
         present = {version.student for version in self.versions}
@@ -319,7 +321,7 @@ class _Intake:
         write_text(tree / INTAKE, format_csv([f.name for f in fields(IntakeRow)], map(astuple, rows)))
         write_text(tree / ROSTER, format_roster(self.students))
         stems = sorted({version.stem for version in self.versions})
-        return CollectSummary(out, [s for s in self.students if s in present], stems, files, rows)
+        return CollectSummary(out, [s for s in self.students if s in present], stems, files, shared_count, rows)
 
 
 def _unreadable_reason(content: bytes) -> str:

@@ -320,14 +320,11 @@ def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
     path = handed_in / student.folder / "progress.json"
     try:
         kept = json.loads(path.read_bytes())
-        return {
-            name: entry["tries"]
-            for entries in kept.values()
-            for name, entry in entries.items()
-            if isinstance(entry["tries"], int) and 0 < entry["tries"] <= MAX_TRIES
-        }
-    except (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return {}
+    tables = [table for table in kept.values() if isinstance(table, dict)] if isinstance(kept, dict) else []
+    counts = {name: entry.get("tries") for table in tables for name, entry in table.items() if isinstance(entry, dict)}
+    return {name: count for name, count in counts.items() if isinstance(count, int) and 0 < count <= MAX_TRIES}
 
 
 def unknown_students(results: Path, students: Sequence[Student]) -> list[str]:

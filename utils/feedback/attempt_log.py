@@ -1,0 +1,90 @@
+"""The log of attempts: one line of JSON for each attempt at an exercise, in a file beside the progress file.
+
+A line says which exercise was attempted, and what the check found. It contains no code and no time of day. The file
+only grows, up to `MAX_BYTES`: after that, further attempts are not logged, and the logged ones stay. An attempt is
+logged by `utils.feedback.progress`, which holds the lock of the progress file, so two kernels do not write at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from utils.lessons.files import write_atomically
+
+MAX_BYTES = 1_000_000  # about 5,000 attempts; a learner needs a few hundred for the whole course
+
+
+def log_path(progress: Path) -> Path:
+    """Return the path of the log that belongs to a progress file."""
+    return progress.with_name(f"{progress.name}.attempts")
+
+
+def append_attempt(path: Path, attempt: Mapping[str, Any]) -> None:
+    """Append an attempt to the log, unless the log is full. Print a warning, once per process, if it cannot be written.
+
+    Each line gets a random id, by which `merge_logs` recognises a line that both logs contain.
+    """
+    line = _format_line({"id": os.urandom(8).hex(), **attempt})
+    try:
+        with open(path, "a+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                line = b"\n" + line  # a crash or a full disk has cut off the last line
+            if size + len(line) <= MAX_BYTES:
+                file.write(line)
+    except OSError as error:
+        _warn_not_logged(path, error.strerror or str(error))
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the objects in the log, in the order in which they were written. Ignore damaged lines.
+
+    The fields are not checked: `utils.learning.attempts` does that.
+    """
+    try:
+        with open(path, "rb") as file:
+            lines = file.read(MAX_BYTES).splitlines()
+    except OSError:
+        return []
+    return [entry for line in lines if (entry := _parse_line(line)) is not None]
+
+
+def merge_logs(path: Path, source: Path) -> None:
+    """Append the attempts of the log `source` that the log `path` does not contain, up to `MAX_BYTES`.
+
+    Raises:
+        OSError: the log cannot be written.
+    """
+    mine = read_log(path)
+    known = {entry["id"] for entry in mine}
+    new = [entry for entry in read_log(source) if entry["id"] not in known]
+    if not new:
+        return
+    content = b""
+    for line in map(_format_line, [*mine, *new]):
+        if len(content) + len(line) > MAX_BYTES:
+            break
+        content += line
+    write_atomically(path, content)
+
+
+def _format_line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse_line(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("id"), str) else None
+
+
+@functools.cache
+def _warn_not_logged(path: Path, why: str) -> None:
+    print(f"Your attempts are not logged, because {path} cannot be written: {why}.")

@@ -1,0 +1,69 @@
+"""Keep the files about a student's learning beside the lessons: `progress.json` and `learning.json`.
+
+Grading does not read them. The first contains the number of tries; a student chose to hand in the second.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from utils.grading.intake.roster import Student
+from utils.learning.sharing import FILE_NAME
+
+PROGRESS = "progress.json"
+_SHARED = re.compile(r"learning(?:[ (_-]+\d{1,3}\)?)?\.json", re.IGNORECASE)  # browsers and Canvas number copies
+
+
+def record_name(file: str) -> str | None:
+    """Return the name under which a file is kept; None if it is not about a student's learning."""
+    if file.endswith(PROGRESS):
+        return PROGRESS
+    return FILE_NAME if _SHARED.fullmatch(file) else None
+
+
+class LearnerRecords:
+    """The newest file of each kind and student.
+
+    Args:
+        content: a folder for temporary copies.
+    """
+
+    def __init__(self, content: Path) -> None:
+        self._content = content
+        self._ranks: dict[Path, tuple[int, int]] = {}
+
+    def add(self, student: Student, name: str, content: bytes, mtime: float, upload_number: int = 0) -> None:
+        """Keep a file unless a newer one is kept.
+
+        Args:
+            name: the result of `record_name`.
+            upload_number: Canvas's number of the upload, which decides between files of the same time.
+        """
+        path, rank = self._path(student, name), (round(mtime), upload_number)
+        if rank >= self._ranks.get(path, rank):
+            path.write_bytes(content)
+            os.utime(path, (mtime, mtime))
+            self._ranks[path] = rank
+
+    def write(self, students: Iterable[Student], tree: Path) -> int:
+        """Copy the files into the students' folders. Return the number of students with a `learning.json`.
+
+        A `progress.json` without any other file is not copied.
+        """
+        shared_count = 0
+        for student in students:
+            shared, progress = self._path(student, FILE_NAME), self._path(student, PROGRESS)
+            if shared.exists():
+                (tree / student.folder).mkdir(exist_ok=True)
+                shutil.copy2(shared, tree / student.folder / FILE_NAME)
+                shared_count += 1
+            if progress.exists() and (tree / student.folder).is_dir():
+                shutil.copy2(progress, tree / student.folder / PROGRESS)
+        return shared_count
+
+    def _path(self, student: Student, name: str) -> Path:
+        return self._content / f"{student.folder}.{name}"

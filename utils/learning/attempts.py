@@ -1,0 +1,77 @@
+"""Read the log of attempts that `check` writes (`utils.feedback.attempt_log`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Literal
+
+import msgspec
+
+from utils import lessons
+from utils.feedback.attempt_log import log_path, read_log
+from utils.feedback.progress import LONGEST_PAUSE, progress_path
+from utils.feedback.report import REASONS
+
+LONGEST_NAME = 100  # characters
+# `\Z`, because `$` also matches before a final line break.
+Stem = Annotated[str, msgspec.Meta(pattern=r"\A\d\d_\w+\Z", max_length=LONGEST_NAME)]
+Name = Annotated[str, msgspec.Meta(pattern=r"\A\w[\w-]*\Z", max_length=LONGEST_NAME)]
+OptionalName = Annotated[str, msgspec.Meta(pattern=r"\A[\w-]*\Z", max_length=LONGEST_NAME)]
+Label = Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)]
+Minutes = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_PAUSE)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at an exercise.
+
+    Attributes:
+        lesson: the lesson's stem, such as "02_simplified_attention".
+        exercise: the name of the exercise.
+        member: the member of a family of exercises that the learner got; "" if the exercise is no family.
+        status: "passed" or "failed".
+        reason: the kind of verdict, one of `utils.feedback.report.REASONS`.
+        misconception: the id of the misconception that matches the answer, or "".
+        milestone: the furthest intermediate value that the answer gives, such as "the scores", or "".
+        attempt: the number of this attempt at this exercise, from 1.
+        minutes: minutes since the learner's last attempt in the course; None for the first one, or after a long pause.
+    """
+
+    lesson: Stem
+    exercise: Name
+    member: OptionalName
+    status: Literal["passed", "failed"]
+    reason: str
+    misconception: OptionalName
+    milestone: Label
+    attempt: Count
+    minutes: Minutes | None
+
+    def __post_init__(self) -> None:
+        possible = ("passed",) if self.status == "passed" else [r for r in REASONS if r not in ("passed", "todo")]
+        if self.reason not in possible:
+            raise ValueError(f"`reason` does not fit the status {self.status}: {', '.join(possible)}")
+        if (self.reason == "misconception") != bool(self.misconception):
+            raise ValueError("`misconception` must have an id exactly if `reason` is misconception")
+        if not self.milestone.isprintable():
+            raise ValueError("`milestone` contains a character that cannot be displayed")
+
+
+def read_attempts() -> list[Attempt]:
+    """Return the logged attempts of this learner, the oldest first. Ignore lines that are damaged or were edited."""
+    path = progress_path()
+    attempts = []
+    for entry in read_log(log_path(path)) if path else ():
+        name = entry.get("lesson")
+        try:
+            attempts.append(msgspec.convert({**entry, "lesson": _stems().get(str(name), name)}, Attempt))
+        except (msgspec.ValidationError, ValueError):
+            continue
+    return attempts
+
+
+@functools.cache
+def _stems() -> dict[str, str]:
+    """Return the stem of each lesson by its name without the number, as the log contains it."""
+    folders = (lessons.ROOT / "course", lessons.ROOT / "solutions")
+    return {path.stem[3:]: path.stem for folder in folders for path in lessons.all_lessons(folder)}
