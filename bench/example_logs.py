@@ -27,8 +27,8 @@ from utils.feedback.exercise import all_exercises, find_exercise
 from utils.grading.intake.folders import write_text
 from utils.grading.reports.learning.families import name_mistake_families
 from utils.grading.reports.learning.messages import Message
+from utils.learning.sharing import FILE_NAME
 
-SHARED = "learning.json"
 ITEMS = lessons.ROOT / "utils" / "learning" / "items"
 MEMBERS = ("first", "second", "third", "fourth")
 Attempt = dict[str, Any]
@@ -123,9 +123,9 @@ def _choose_returning_mistakes(families: Mapping[tuple[str, str], str]) -> dict[
         exercises_of[family].add(exercise)
     chosen: dict[str, str] = {}
     for family in sorted(exercises_of, key=lambda name: (-len(exercises_of[name]), name)):
-        if len({find_exercise(name).lesson for name in exercises_of[family]}) > 1:
-            if not exercises_of[family] & chosen.keys():
-                chosen |= dict.fromkeys(exercises_of[family], family)
+        is_in_several = len({find_exercise(name).lesson for name in exercises_of[family]}) > 1
+        if is_in_several and not exercises_of[family] & chosen.keys():
+            chosen |= dict.fromkeys(exercises_of[family], family)
     return chosen
 
 
@@ -175,7 +175,7 @@ class SimulatedLearner:
         self._attempt(exercise, message)
         if self._react(exercise, message) or self.attempts[-1]["status"] == "passed":
             return
-        # The third attempt showed another message; the learner reads it for the first time.
+        # Two further attempts did not pass. The next wrong answer leads to a message that the learner has not read.
         other = self.rng.choice([m for m in possible if m != message] or [message])
         self._attempt(exercise, other)
         if other != message:
@@ -265,9 +265,19 @@ def answer_inventory(rates: Rates, rng: random.Random) -> list[dict[str, Any]]:
             elif rng.random() < rates.skip:
                 choice = ""
             else:
-                choice = "correct" if rng.random() < rates.guess else rng.choices(distractors, range(len(distractors), 0, -1))[0]
+                choice = (
+                    "correct"
+                    if rng.random() < rates.guess
+                    else rng.choices(distractors, range(len(distractors), 0, -1))[0]
+                )
             answers.append(
-                {"form": form, "sitting": sitting, "item": item, "choice": choice, "minutes": round(rng.uniform(0.2, 1.2), 1)}
+                {
+                    "form": form,
+                    "sitting": sitting,
+                    "item": item,
+                    "choice": choice,
+                    "minutes": round(rng.uniform(0.2, 1.2), 1),
+                }
             )
     return answers
 
@@ -305,7 +315,7 @@ def write_class(out: Path, learners: int, seed: int) -> None:
     """
     out.mkdir(parents=True)
     for number, content in enumerate(simulate_class(learners, seed)):
-        write_text(out / "handed-in" / f"s{number:04}" / SHARED, content.decode())
+        write_text(out / "handed-in" / f"s{number:04}" / FILE_NAME, content.decode())
 
 
 def main() -> None:

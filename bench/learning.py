@@ -4,9 +4,9 @@ rate. Near 5 % of the intervals should miss it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
 from bench.measurement import Row
@@ -17,10 +17,15 @@ from utils.grading.reports.learning.families import name_mistake_families
 from utils.grading.reports.learning.intervals import Estimate
 from utils.grading.reports.learning.inventory import measure_inventory
 from utils.grading.reports.learning.messages import Message, measure_messages, measure_recurrence
-from utils.grading.reports.learning.shared_file import SharedFile, parse_shared
+from utils.learning.sharing import SharedFile, parse_shared
 
 CLASSES = {20: 300, 200: 100, 2000: 20}  # the number of classes for each number of learners
 LESSONS = ("02", "03", "04")
+
+
+@functools.cache
+def _find_families() -> dict[tuple[str, str], str]:
+    return name_mistake_families(all_exercises().values())
 
 
 def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
@@ -32,7 +37,7 @@ def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator
         if effect.difference:
             numbers_only = Message(message.lesson, message.exercise, "difference")
             yield "difference from numbers only", effect.difference, true - repair_rate(rates, numbers_only)
-    for row in measure_recurrence(learners, name_mistake_families(all_exercises().values())):
+    for row in measure_recurrence(learners, _find_families()):
         yield "recurrence", row.returned, rates.recurrence
     for row in measure_transfer(learners):
         yield "transfer", row.first_attempt, rates.transfer

@@ -101,6 +101,7 @@ def _report_learning(
 ) -> None:
     """Write `learning.html`, and list the messages that most need rewriting if `worst` is given."""
     from utils.feedback.exercise import all_exercises
+    from utils.grading.reports.html_parts import format_count
     from utils.grading.reports.learning import page
     from utils.grading.reports.learning.worst import find_weak_messages, format_weak_messages, read_graded_mistakes
 
@@ -110,9 +111,12 @@ def _report_learning(
         if names:
             raise ValueError("learning.html never names students. Leave out --names.")
         handed_in = handed_in or results.parent / "handed-in"
-        out = out or results.parent / "learning"
-        result = page.write_learning_page(handed_in, out)
-        typer.echo(f"Written: {out / page.PAGE}")
+        records = page.read_class(handed_in)
+        result = page.measure_class(records.learners)
+        path = page.write_learning_page(result, out or results.parent / "learning")
+        typer.echo(f"Written: {path}, from the records of {format_count(len(records.learners), 'learner')}.")
+        for sentence in records.refused:
+            print_warning(f"Left out: {sentence}")
         if worst:
             mistakes = read_graded_mistakes(results, handed_in)
             weak = find_weak_messages(result.messages, worst, all_exercises(), mistakes)

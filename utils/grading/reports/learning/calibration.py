@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from utils.grading.reports.learning.intervals import Estimate, estimate_ratio
-from utils.grading.reports.learning.shared_file import SharedFile
 from utils.grading.reports.learning.suppression import visible_groups
+from utils.learning.sharing import CONFIDENCE, SharedFile
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,6 @@ class Calibration:
     right: Estimate
 
 
-LEVELS = ("certain", "fairly sure", "guessing", "")
-
-
 def measure_calibration(learners: Sequence[SharedFile]) -> list[Calibration]:
     """Return the share of right answers for each kind of question and each confidence, the highest confidence first."""
     answers: dict[str, dict[str, dict[int, list[bool]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
@@ -41,7 +38,7 @@ def measure_calibration(learners: Sequence[SharedFile]) -> list[Calibration]:
     rows = []
     for kind, by_level in sorted(answers.items()):
         shown = visible_groups(by_level)
-        for sure in (level for level in LEVELS if level in shown):
+        for sure in (level for level in CONFIDENCE if level in shown):
             given = by_level[sure].values()
             share = estimate_ratio([sum(right) for right in given], [len(right) for right in given])
             if share:

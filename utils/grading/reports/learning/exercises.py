@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from utils.grading.reports.learning.intervals import Estimate, estimate_share
 from utils.grading.reports.learning.messages import attempts_by_exercise
-from utils.grading.reports.learning.shared_file import Attempt, SharedFile
 from utils.grading.reports.learning.suppression import is_visible
+from utils.learning.attempts import Attempt
+from utils.learning.sharing import SharedFile
 
 
 class Quartiles(NamedTuple):

@@ -97,16 +97,20 @@ def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -
     value = float(ratio(above, below))
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore")  # If all learners are equal, scipy warns, and the limits are nan.
-        interval = load_scipy_stats().bootstrap(
-            (above, below),
-            ratio,
-            paired=True,
-            n_resamples=RESAMPLES,
-            batch=max(1, 4_000_000 // len(above)),  # limits the memory to some 100 MB
-            confidence_level=LEVEL,
-            method="BCa",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
+        interval = (
+            load_scipy_stats()
+            .bootstrap(
+                (above, below),
+                ratio,
+                paired=True,
+                n_resamples=RESAMPLES,
+                batch=max(1, 4_000_000 // len(above)),  # limits the memory to some 100 MB
+                confidence_level=LEVEL,
+                method="BCa",
+                rng=np.random.default_rng(0),
+            )
+            .confidence_interval
+        )
     return Estimate(value, float(interval.low), float(interval.high))
 
 

@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from utils.grading.reports.learning.intervals import Estimate, estimate_ratio, point_biserial
-from utils.grading.reports.learning.shared_file import SharedFile
-from utils.grading.reports.learning.suppression import is_visible, nested_groups_are_safe, visible_groups
+from utils.grading.reports.learning.suppression import SMALLEST, is_visible, nested_groups_are_safe, visible_groups
+from utils.learning.sharing import SharedFile
 
 BEFORE, AFTER, LATER = 1, 2, 3  # the sittings
-CORRECT, SKIPPED = "correct", ""
+FORMS = {BEFORE: "a", AFTER: "b", LATER: "a"}
+CORRECT = "correct"
 Sitting = dict[str, str]  # the choice for each item
 
 
@@ -86,11 +87,10 @@ class InventoryResult:
 def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
     """Return the gain, the retention and the results of each item."""
     sittings: dict[int, dict[int, Sitting]] = {BEFORE: {}, AFTER: {}, LATER: {}}
-    forms: dict[int, dict[str, str]] = {BEFORE: {}, AFTER: {}, LATER: {}}
     for number, learner in enumerate(learners):
         for answer in learner.inventory:
-            sittings[answer.sitting].setdefault(number, {}).setdefault(answer.item, answer.choice)
-            forms[answer.sitting][answer.item] = answer.form
+            if answer.form == FORMS[answer.sitting]:
+                sittings[answer.sitting].setdefault(number, {})[answer.item] = answer.choice
     both = sittings[BEFORE].keys() & sittings[AFTER].keys()
     all_three = both & sittings[LATER].keys()
     is_hidden = is_visible(all_three) and not nested_groups_are_safe(both, all_three)
@@ -100,7 +100,7 @@ def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
         if is_visible(both) and not nested_groups_are_safe(answers.keys(), both):
             # The average of all learners would reveal the average of those few who completed only one sitting.
             answers = {number: answers[number] for number in both}
-        items += _measure_items(answers, forms[sitting])
+        items += _measure_items(answers, FORMS[sitting])
     return InventoryResult(
         _measure_gain(sittings[BEFORE], sittings[AFTER], both),
         None if is_hidden else _measure_gain(sittings[BEFORE], sittings[LATER], all_three),
@@ -109,7 +109,9 @@ def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
     )
 
 
-def _measure_gain(before: Mapping[int, Sitting], after: Mapping[int, Sitting], learners: Collection[int]) -> Gain | None:
+def _measure_gain(
+    before: Mapping[int, Sitting], after: Mapping[int, Sitting], learners: Collection[int]
+) -> Gain | None:
     if not is_visible(learners):
         return None
     numbers = sorted(learners)
@@ -120,21 +122,22 @@ def _measure_gain(before: Mapping[int, Sitting], after: Mapping[int, Sitting], l
 
 
 def _score(sitting: Sitting) -> float:
-    return sum(choice == CORRECT for choice in sitting.values()) / len(sitting)
+    return sum(choice == CORRECT for choice in sitting.values()) / max(1, len(sitting))
 
 
-def _measure_items(answers: Mapping[int, Sitting], form_of: Mapping[str, str]) -> list[ItemResult]:
+def _measure_items(answers: Mapping[int, Sitting], form: str) -> list[ItemResult]:
     """Return the results of the items that enough learners saw, in the order of their ids."""
     rows = []
-    for item in sorted(form_of, key=lambda name: (len(name), name)):
+    ids = {item for sitting in answers.values() for item in sitting}
+    for item in sorted(ids, key=lambda name: (len(name), name)):
         choices = {number: sitting[item] for number, sitting in answers.items() if item in sitting}
         if not is_visible(choices):
             continue
         right = [choice == CORRECT for choice in choices.values()]
-        rest = [_score({i: c for i, c in answers[number].items() if i != item} or {"": SKIPPED}) for number in choices]
+        rest = [_score({i: c for i, c in answers[number].items() if i != item}) for number in choices]
         rows.append(
             ItemResult(
-                form_of[item],
+                form,
                 item,
                 frozenset(choices),
                 sum(right) / len(right),
@@ -155,4 +158,4 @@ def _count_wrong_choices(choices: Mapping[int, str]) -> list[Choice]:
     rest = sum(len(group) for name, group in groups.items() if name not in shown)
     rows = [Choice(name, len(groups[name]) / len(choices)) for name in shown]
     rows.sort(key=lambda choice: (-choice.share, choice.name or ""))
-    return rows + [Choice(None, rest / len(choices))] * (rest >= 5)
+    return rows + [Choice(None, rest / len(choices))] * (rest >= SMALLEST)

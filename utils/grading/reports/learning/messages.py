@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 from utils.grading.reports.learning.intervals import Estimate, estimate_difference, estimate_share
 from utils.grading.reports.learning.suppression import is_visible, visible_groups
-from utils.grading.reports.learning.shared_file import Attempt, SharedFile
+from utils.learning.attempts import Attempt
+from utils.learning.sharing import SharedFile
 
 FURTHER_ATTEMPTS = 2
 Outcome = Literal["passed", "failed", "stopped"]  # within two further attempts
@@ -112,18 +113,19 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
             for message, outcomes in outcomes_by_message.items()
         }
         shown = visible_groups(repaired)
-        number_only = next((message for message in shown if message.is_number_only), None)
+        numbers_only = next((repaired[message] for message in shown if message.is_number_only), None)
         for message in shown:
             readers = repaired[message]
             stopped = sum(outcome == "stopped" for outcome in outcomes_by_message[message].values())
-            is_compared = number_only is not None and message != number_only
             effects.append(
                 MessageEffect(
                     message,
                     frozenset(readers),
                     estimate_share(sum(readers.values()), len(readers)),
                     stopped / len(readers),
-                    estimate_difference(readers, repaired[number_only]) if is_compared else None,
+                    None
+                    if numbers_only is None or message.is_number_only
+                    else estimate_difference(readers, numbers_only),
                 )
             )
     return sorted(effects, key=lambda effect: (*effect.message[:2], -len(effect.readers), effect.message))
@@ -149,13 +151,12 @@ def _outcome(following: Sequence[Attempt]) -> Outcome:
 
 
 def message_of(attempt: Attempt) -> Message:
-    """Return the message that a failed attempt led to."""
-    return Message(attempt.lesson, attempt.exercise, attempt.reason, attempt.misconception, attempt.milestone)
+    """Return the message that a failed attempt led to. If it names a misconception, it mentions no milestone."""
+    milestone = "" if attempt.misconception else attempt.milestone
+    return Message(attempt.lesson, attempt.exercise, attempt.reason, attempt.misconception, milestone)
 
 
-def measure_recurrence(
-    learners: Sequence[SharedFile], families: Mapping[tuple[str, str], str]
-) -> list[Recurrence]:
+def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[str, str], str]) -> list[Recurrence]:
     """Return how often each misconception returns in a later lesson after its exercise was passed.
 
     Args:

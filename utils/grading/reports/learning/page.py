@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.learning.calibration import Calibration, measure_calibration
 from utils.grading.reports.learning.exercises import Effort, Transfer, measure_effort, measure_transfer
 from utils.grading.reports.learning.families import name_mistake_families
+from utils.grading.reports.learning.intervals import load_scipy_stats
 from utils.grading.reports.learning.inventory import InventoryResult, measure_inventory
 from utils.grading.reports.learning.messages import (
     MessageEffect,
@@ -20,12 +21,11 @@ from utils.grading.reports.learning.messages import (
     measure_messages,
     measure_recurrence,
 )
-from utils.grading.reports.learning.shared_file import SharedFile, parse_shared
 from utils.grading.reports.learning.suppression import SMALLEST, rounded_count
 from utils.grading.reports.tally import ReportError, lesson_title
+from utils.learning.sharing import FILE_NAME, MAX_BYTES, SharedFile, SharedFileError, parse_shared
 
-PAGE, SHARED = "learning.html", "learning.json"
-MOST_BYTES = 2_000_000
+PAGE = "learning.html"
 
 
 @dataclass(frozen=True)
@@ -45,26 +45,59 @@ class LearningResult:
     calibration: list[Calibration]
 
 
-def read_class(handed_in: Path) -> list[SharedFile]:
+@dataclass(frozen=True)
+class ClassRecords:
+    """The records that the learners of a class shared.
+
+    Attributes:
+        learners: the content of each file.
+        refused: for each file that is left out, a sentence with the name of the student's folder.
+    """
+
+    learners: list[SharedFile]
+    refused: list[str]
+
+
+def read_class(handed_in: Path) -> ClassRecords:
     """Read the file of each learner who shared one.
+
+    A file with the same content as another student's file is left out: it is a copy, and each learner counts once.
 
     Args:
         handed_in: the folder that `coginst collect` wrote.
 
     Raises:
-        ReportError: no learner shared a file, or a file is not valid.
+        ReportError: no learner shared a valid file.
     """
-    paths = sorted(handed_in.glob(f"*/{SHARED}"))
-    if not paths:
-        raise ReportError(
-            f"No student's folder in {handed_in} contains {SHARED}. Learners write this file with progress().share() and"
-            " hand it in with their lessons; `coginst collect` then stores it."
+    shared: dict[bytes, SharedFile] = {}
+    refused = []
+    for path in sorted(handed_in.glob(f"*/{FILE_NAME}")):
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if content in shared:
+            refused.append(f"{path.parent.name}: {FILE_NAME} is the same file as another student's.")
+            continue
+        try:
+            shared[content] = parse_shared(content)
+        except SharedFileError as error:
+            refused.append(f"{path.parent.name}: {error}")
+    if not shared:
+        invalid = f"No {FILE_NAME} in {handed_in} is valid. {' '.join(refused)}"
+        missing = (
+            f"No student's folder in {handed_in} contains {FILE_NAME}. Learners write this file with"
+            " progress().share(write=True) and hand it in with their lessons; `coginst collect` then stores it."
         )
-    return [parse_shared(path.read_bytes()) for path in paths]
+        raise ReportError(invalid if refused else missing)
+    return ClassRecords(list(shared.values()), refused)
 
 
 def measure_class(learners: Sequence[SharedFile]) -> LearningResult:
-    """Compute all numbers of the page from the files of a class."""
+    """Compute all numbers of the page from the files of a class.
+
+    Raises:
+        MissingPackageError: scipy is not installed.
+    """
+    load_scipy_stats()
     return LearningResult(
         range(len(learners)),
         measure_messages(learners),
@@ -97,16 +130,13 @@ def _group_items(inventory: InventoryResult) -> dict[str, list]:
     return {form: list(items) for form, items in by_form}
 
 
-def write_learning_page(handed_in: Path, out: Path) -> LearningResult:
-    """Write `learning.html` into the folder `out`, and replace an older page there.
+def write_learning_page(result: LearningResult, out: Path) -> Path:
+    """Write `learning.html` into the folder `out`, replace an older page there, and return the path of the page.
 
     Raises:
-        ReportError: see `read_class`.
         FolderError: `out` contains other files.
-        MissingPackageError: scipy is not installed.
     """
-    result = measure_class(read_class(handed_in))
     page = learning_page(result)
     with replace_folder(out, PAGE) as folder:
         write_text(folder / PAGE, page)
-    return result
+    return out / PAGE

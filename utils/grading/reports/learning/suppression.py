@@ -19,8 +19,8 @@ SMALLEST = 5
 Key = TypeVar("Key", bound=Hashable)
 
 
-def is_visible(learners: Collection[int]) -> bool:
-    """Return whether a group is large enough to be shown."""
+def is_visible(learners: Collection[object]) -> bool:
+    """Return whether a group, with one entry for each learner, is large enough to be shown."""
     return len(learners) >= SMALLEST
 
 

@@ -120,10 +120,10 @@ def format_weak_messages(weak: Sequence[WeakMessage]) -> str:
     for number, message in enumerate(weak, start=1):
         effect = message.effect
         lesson, exercise, *_ = effect.message
+        readers = f"about {rounded_count(effect.readers)} readers"
         lines = [
             f"{number}. {exercise}, lesson {lesson[:2]}: {effect.message.name}",
-            f"{format_share(effect.repaired)} of about {rounded_count(effect.readers)} readers pass within two further"
-            " attempts.",
+            f"{format_share(effect.repaired)} of {readers} pass within two further attempts.",
         ]
         if message.text:
             lines.append(f"Message: {message.text}")
