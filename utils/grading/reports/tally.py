@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TypeVar, cast
+from typing import cast
 
 from utils import lessons
-from utils.feedback.exercise import Misconception
 from utils.grading.intake.roster import Student
 from utils.grading.judge.results import (
     ExerciseResult,
@@ -91,9 +90,6 @@ REASONS = {
     "difference": "wrong numbers",
     "stopped": "stopped",
 }
-
-
-HasMessage = TypeVar("HasMessage", Mistake, Misconception)
 
 
 @dataclass
@@ -192,7 +188,7 @@ class Tally:
         families = [
             MistakeFamily(id, sorted(group, key=lambda m: order[m.exercise]))
             for id, found in by_id.items()
-            for group in group_similar(found)
+            for group in _group_similar(found)
             if len({mistake.lesson for mistake in group}) > 1
         ]
         return sorted(families, key=lambda family: (-len(family.students), family.id))
@@ -241,21 +237,21 @@ def _describe_details(kind: str, details: Sequence[str]) -> str:
     return " ".join(sentences)
 
 
-def group_similar(mistakes: Sequence[HasMessage]) -> list[list[HasMessage]]:
+def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
     """Group mistakes that have the same id and similar messages.
 
-    The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout. Two messages are similar if
-    they share a quarter of their longer words.
+    The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout.
     """
-    groups: list[list[HasMessage]] = []
+    groups: list[list[Mistake]] = []
     for mistake in mistakes:
-        similar = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
+        similar = [group for group in groups if any(share_words(mistake.message, other.message) for other in group)]
         groups = [group for group in groups if group not in similar]
         groups.append([mistake, *(other for group in similar for other in group)])
     return groups
 
 
-def _share_words(one: str, other: str) -> bool:
+def share_words(one: str, other: str) -> bool:
+    """Return whether two messages share a quarter of their longer words."""
     first, second = ({word for word in re.findall("[a-z]+", text.lower()) if len(word) > 4} for text in (one, other))
     return 4 * len(first & second) >= max(1, min(len(first), len(second)))
 
