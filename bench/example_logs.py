@@ -44,6 +44,7 @@ class Rates:
         repair: that a reader passes within two further attempts, by the kind of message; it differs between exercises
             by at most `spread`.
         stop: that a reader who does not repair stops after fewer than two further attempts.
+        late: that a reader who does neither passes at the third further attempt.
         recurrence: that a misconception returns in a later lesson after its exercise was passed.
         continue_course: that a learner continues with the next lesson.
         right: that a first answer is right, by confidence; it differs between learners by at most `spread`.
@@ -60,6 +61,7 @@ class Rates:
         ("misconception", 0.7), ("milestone", 0.6), ("difference", 0.4), ("shape", 0.8),
     )  # fmt: skip
     stop: float = 0.3
+    late: float = 0.3
     recurrence: float = 0.25
     continue_course: float = 0.95
     right: tuple[tuple[str, float], ...] = (("certain", 0.85), ("fairly sure", 0.65), ("guessing", 0.35), ("", 0.5))
@@ -173,7 +175,7 @@ class SimulatedLearner:
             return
         message = returning or self.rng.choice(possible)
         self._attempt(exercise, message)
-        if self._react(exercise, message) or self.attempts[-1]["status"] == "passed":
+        if self._react(exercise, message):
             return
         # Two further attempts did not pass. The next wrong answer leads to a message that the learner has not read.
         other = self.rng.choice([m for m in possible if m != message] or [message])
@@ -206,7 +208,10 @@ class SimulatedLearner:
             return True
         self._attempt(exercise, message)
         self._attempt(exercise, message)
-        return False
+        is_late = self.rng.random() < self.rates.late
+        if is_late:
+            self._attempt(exercise, None)
+        return is_late
 
     def _attempt(self, exercise: SimulatedExercise, message: Message | None) -> None:
         """Record an attempt that leads to this message, or that passes."""

@@ -5,7 +5,7 @@ rate. Near 5 % of the intervals should miss it.
 from __future__ import annotations
 
 import functools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
@@ -66,12 +66,17 @@ def count_misses(learners: int, seeds: Iterable[int], rates: Rates | None = None
 
 
 def rows() -> list[Row]:
-    results: dict[str, dict[int, float]] = defaultdict(dict)
-    for learners, classes in CLASSES.items():
-        for kind, (misses, count) in count_misses(learners, range(classes)).items():
-            results[kind][learners] = 100 * misses / count
+    counts = {learners: count_misses(learners, range(classes)) for learners, classes in CLASSES.items()}
+    pooled = {learners: [sum(column) for column in zip(*kinds.values())] for learners, kinds in counts.items()}
+    sizes = [f"{learners:,} learners" for learners in CLASSES]
+    what = "95 % intervals that miss the true rate"
+    overall = [100 * misses / count for misses, count in pooled.values()]
     return [
-        Row(f"intervals that miss, {kind}, {learners} learners", [share], "%")
-        for kind, by_size in results.items()
-        for learners, share in by_size.items()
+        Row(f"{what}, all rates", overall, "%", names=sizes, bar="near 5 %", headline=True),
+        *(
+            Row(f"{what}: {kind}, {size}", [100 * misses / count], "%", f"{count:,} intervals")
+            for kind in counts[max(CLASSES)]
+            for size, kinds in zip(sizes, counts.values())
+            for misses, count in [kinds[kind]]
+        ),
     ]

@@ -30,6 +30,7 @@ BY_NAME = {  # These take minutes, or need a machine that is rarely available. T
     "source_loop": "The complete regression loop",
     "suite": "The test suite",
     "hub": "A class on JupyterHub",
+    "learning": "Learning",
     "gpu": "On a GPU",
 }
 ALL = BENCHMARKS | BY_NAME

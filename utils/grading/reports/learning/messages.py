@@ -46,7 +46,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class MessageEffect:
-    """What the readers of a message did next.
+    """The outcome of a message: the readers who passed, stopped or did neither.
 
     Attributes:
         readers: the numbers of the learners who read it.
@@ -103,7 +103,7 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
     """Return the effect of each message with enough readers, in the order of the lessons.
 
     A reader who stops after the message, with fewer than two further attempts, counts as not repaired. To leave these
-    readers out would favour a message after which learners give up, and whoever stops has not passed. The result
+    readers out would favour a message after which learners give up, and they have not passed. The result
     includes the share of these readers: `repaired` can be too low by at most this share.
     """
     effects = []
