@@ -439,6 +439,7 @@ def test_tries_are_told_where_they_are_known(graded, tmp_path):
         folder = tmp_path / "handed-in" / f"n{i}"
         folder.mkdir()
         kept = {"self_attention": {"SelfAttention_v1": {"tries": tries, "status": "passed", "when": ""}}}
+        kept |= {"answers": {"How many?": {"right": True}}, "inventory": [], "last_attempt": "2026-01-01"}
         (folder / "progress.json").write_text(json.dumps(kept), encoding="utf-8")
     (tmp_path / "handed-in" / "n10").mkdir()
     (tmp_path / "handed-in" / "n10" / "progress.json").write_text("[" * 100_000, encoding="utf-8")

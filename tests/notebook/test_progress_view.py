@@ -16,7 +16,7 @@ def at(progress_path, **moments):
     """Set the times of the last tries, because all checks of one test happen within one second."""
     kept = json.loads(progress_path.read_text(encoding="utf-8"))
     for entries in kept.values():
-        for name, entry in entries.items():
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
             entry["when"] = moments.get(name, entry["when"])
     progress_path.write_text(json.dumps(kept), encoding="utf-8")
 

@@ -50,9 +50,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         possible = ("passed",) if self.status == "passed" else [r for r in REASONS if r not in ("passed", "todo")]
         if self.reason not in possible:
-            raise ValueError(f"`reason` does not fit the status {self.status}: {', '.join(possible)}")
+            raise ValueError(f"if `status` is {self.status}, `reason` must be {' or '.join(possible)}")
         if (self.reason == "misconception") != bool(self.misconception):
-            raise ValueError("`misconception` must have an id exactly if `reason` is misconception")
+            raise ValueError("`misconception` must be given if `reason` is misconception, and empty otherwise")
         if not self.milestone.isprintable():
             raise ValueError("`milestone` contains a character that cannot be displayed")
 

@@ -127,6 +127,8 @@ def parse_shared(content: bytes) -> SharedFile:
         return msgspec.convert(data, SharedFile)
     except msgspec.ValidationError as error:
         raise SharedFileError(f"{FILE_NAME} has a wrong value: {_describe(error)}.") from None
+    except UnicodeEncodeError:  # msgspec compares keys as UTF-8
+        raise SharedFileError(f"{FILE_NAME} contains half of a character (a lone surrogate).") from None
 
 
 _TOO_DEEP = f"{FILE_NAME} contains lists or objects nested more than {MAX_DEPTH} levels deep."
@@ -162,8 +164,8 @@ def _describe(error: msgspec.ValidationError) -> str:
     """Return an error of msgspec as "`attempts[0].minutes`: expected `float` <= 60"."""
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
-    if text.startswith("Invalid enum value"):  # msgspec quotes the value, which may be long
-        text = "this value does not exist"
+    if text.startswith("Invalid enum value") or "matching regex" in text:
+        text = "this value is not possible"  # msgspec quotes the value, which may be long, or the pattern
     text = text.replace("Expected", "expected").replace("Object missing", "the object lacks the")
     return f"`{field}`: {text}" if field else text
 

@@ -52,17 +52,17 @@ class LearnerRecords:
     def write(self, students: Iterable[Student], tree: Path) -> int:
         """Copy the files into the students' folders. Return the number of students with a `learning.json`.
 
-        A `progress.json` without any other file is not copied.
+        A `progress.json` is copied only if the student has handed in a lesson.
         """
         shared_count = 0
         for student in students:
             shared, progress = self._path(student, FILE_NAME), self._path(student, PROGRESS)
+            if progress.exists() and (tree / student.folder).is_dir():
+                shutil.copy2(progress, tree / student.folder / PROGRESS)
             if shared.exists():
                 (tree / student.folder).mkdir(exist_ok=True)
                 shutil.copy2(shared, tree / student.folder / FILE_NAME)
                 shared_count += 1
-            if progress.exists() and (tree / student.folder).is_dir():
-                shutil.copy2(progress, tree / student.folder / PROGRESS)
         return shared_count
 
     def _path(self, student: Student, name: str) -> Path:

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from utils import lessons
 from utils.feedback.exercise import Exercise, all_exercises
+from utils.learning.sharing import FILE_NAME
 
 LARGEST = 20 * 10**6  # maximum size of a page, in bytes; pages with pictures usually have a few megabytes
 NOT_COLLECTED = "This file was not collected: "  # how the text begins that `collect` writes in place of a refused file
@@ -60,14 +61,15 @@ def lessons_by_exercise() -> dict[str, str]:
 
 
 def student_folders(folder: Path) -> list[str]:
-    """Return the names of the students' folders.
+    """Return the names of the students' folders. Leave out students who handed in `learning.json` and no lesson.
 
     Raises:
         GradingError: the folder does not exist or contains no student's folder.
     """
     if not folder.is_dir():
         raise GradingError(f"The folder {folder} does not exist. `coginst collect` creates it from the submissions.")
-    names = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
+    folders = (p for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
+    names = sorted(p.name for p in folders if {file.name for file in p.iterdir()} != {FILE_NAME})
     if not names:
         raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
     return names
