@@ -61,7 +61,7 @@ class Rates:
         ("misconception", 0.7), ("milestone", 0.6), ("difference", 0.4), ("shape", 0.8),
     )  # fmt: skip
     stop: float = 0.3
-    late: float = 0.3
+    late: float = 0.1
     recurrence: float = 0.25
     continue_course: float = 0.95
     right: tuple[tuple[str, float], ...] = (("certain", 0.85), ("fairly sure", 0.65), ("guessing", 0.35), ("", 0.5))
