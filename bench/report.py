@@ -31,6 +31,7 @@ BY_NAME = {  # These take minutes, or need a machine that is rarely available. T
     "suite": "The test suite",
     "grading_class": "A class of 300",
     "hub": "A class on JupyterHub",
+    "learning": "Learning",
     "gpu": "On a GPU",
 }
 ALL = BENCHMARKS | BY_NAME

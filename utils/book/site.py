@@ -50,6 +50,7 @@ _DOCS = (
     "online",
     "papers",
     "sources",
+    "study",
 )
 DOCUMENTS = (*(f"docs/{name}.md" for name in _DOCS), "CONTRIBUTING.md", "CHANGELOG.md")
 LEFT_OUT = (".buildinfo*", "*.map", "*webpack-macros.html")  # only Sphinx and theme authors need these files

@@ -481,7 +481,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
     def declare(id: str, mistake: Mistake) -> Callable[..., Wrong]:
         usual = (messages or {}).get(id) or mistake.message.format(width=width)
-        return lambda message=usual: Wrong(build(**mistake.steps), message)
+        return lambda message=usual: Wrong(build(**mistake.steps), message, catalogue=id)
 
     return SimpleNamespace(**{id.replace("-", "_"): declare(id, m) for id, m in ATTENTION_MISTAKES.items()})
 

@@ -15,8 +15,9 @@ def with_steps(function: Callable) -> Any:
 
     The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
     function is the correct answer, without these parameters. `answer.replace(step=other)` returns an answer that uses
-    `other` as this step. `answer.replace(step=other).wrong(message)` declares it as a misconception. A parameter
-    `**steps` accepts the steps of a function that `function` calls.
+    `other` as this step. `answer.replace(step=other).wrong(message)` declares it as a misconception. Its attribute
+    `steps` contains the replaced steps by name. A parameter `**steps` accepts the steps of a function that `function`
+    calls.
     """
     signature = inspect.signature(function)
     arguments = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
@@ -31,6 +32,7 @@ def with_steps(function: Callable) -> Any:
         answer.__signature__ = signature.replace(parameters=arguments)
         answer.replace = lambda **more: replace(**(steps | more))
         answer.wrong = lambda message: Wrong(answer, message)
+        answer.steps = steps
         return answer
 
     return replace()

@@ -126,12 +126,15 @@ class Misconception:
         message: the message to the learner.
         initial_parameters: for a mistake in the parameters that the module creates: replaces the exercise's
             `initial_parameters`.
+        catalogue: the id of this mistake in a catalogue that several lessons share; "" if it is in none. Exercises may
+            use another id for it.
     """
 
     id: str
     answer: Any
     message: str
     initial_parameters: Callable | None = None
+    catalogue: str = ""
 
 
 class Wrong(NamedTuple):
@@ -140,6 +143,7 @@ class Wrong(NamedTuple):
     answer: Any
     message: str
     initial_parameters: Callable[..., Mapping[str, torch.Tensor]] | None = None
+    catalogue: str = ""
 
 
 class Step(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from utils.show import colours, html
 
 _FOLDER = Path(__file__).parent
+Interval = tuple[float, float, float]  # a value, and the limits of its interval, which are nan if there is none
 
 
 def render_page(template: str, title: str, script: str = "", **values: Any) -> str:
@@ -43,6 +45,8 @@ def _environment() -> jinja2.Environment:
         "colours": colours,
         "format_count": format_count,
         "format_percent": format_percent,
+        "format_share": format_share,
+        "format_difference": format_difference,
         "code_block": lambda text: Markup(html.code_block(text)),
         "inline_html": lambda text: Markup(html.inline_html(text)),
     }
@@ -52,6 +56,18 @@ def _environment() -> jinja2.Environment:
 def format_percent(part: int, whole: int) -> str:
     """Return a share such as "75 %", or a dash if `whole` is 0."""
     return f"{round(100 * part / whole)} %" if whole else "–"
+
+
+def format_share(share: Interval) -> str:
+    """Return a share with its 95 % interval, such as "75 % (62–84)"."""
+    value, low, high = share
+    return f"{100 * value:.0f} %" + ("" if math.isnan(low) else f" ({100 * low:.0f}–{100 * high:.0f})")
+
+
+def format_difference(difference: Interval) -> str:
+    """Return a difference of shares in percentage points with its 95 % interval, such as "+12 (−3 to +26)"."""
+    value, low, high = (f"{100 * number:+.0f}".replace("-", "−") for number in difference)
+    return f"{value} ({low} to {high})"
 
 
 def format_count(count: float, what: str, plural: str = "") -> str:

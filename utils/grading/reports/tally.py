@@ -240,18 +240,18 @@ def _describe_details(kind: str, details: Sequence[str]) -> str:
 def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
     """Group mistakes that have the same id and similar messages.
 
-    The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout. Two messages are similar if
-    they share a quarter of their longer words.
+    The id alone is ambiguous: for example, "not-scaled" can refer to scores or to dropout.
     """
     groups: list[list[Mistake]] = []
     for mistake in mistakes:
-        similar = [group for group in groups if any(_share_words(mistake.message, other.message) for other in group)]
+        similar = [group for group in groups if any(share_words(mistake.message, other.message) for other in group)]
         groups = [group for group in groups if group not in similar]
         groups.append([mistake, *(other for group in similar for other in group)])
     return groups
 
 
-def _share_words(one: str, other: str) -> bool:
+def share_words(one: str, other: str) -> bool:
+    """Return whether two messages share a quarter of their longer words."""
     first, second = ({word for word in re.findall("[a-z]+", text.lower()) if len(word) > 4} for text in (one, other))
     return 4 * len(first & second) >= max(1, min(len(first), len(second)))
 

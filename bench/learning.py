@@ -1,0 +1,82 @@
+"""Simulate classes with known rates, and count the 95 % intervals of `coginst report --learning` that miss the true
+rate. Near 5 % of the intervals should miss it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
+from bench.measurement import Row
+from utils.feedback.exercise import all_exercises
+from utils.grading.reports.learning.calibration import measure_calibration
+from utils.grading.reports.learning.exercises import measure_transfer
+from utils.grading.reports.learning.families import name_mistake_families
+from utils.grading.reports.learning.intervals import Estimate
+from utils.grading.reports.learning.inventory import measure_inventory
+from utils.grading.reports.learning.messages import Message, measure_messages, measure_recurrence
+from utils.learning.sharing import SharedFile, parse_shared
+
+CLASSES = {20: 300, 200: 100, 2000: 20}  # the number of classes for each number of learners
+LESSONS = ("02", "03", "04")
+
+
+@functools.cache
+def _find_families() -> dict[tuple[str, str], str]:
+    return name_mistake_families(all_exercises().values())
+
+
+def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
+    """Yield each estimate of the report on a simulated class: what it estimates, the estimate, and the true value."""
+    for effect in measure_messages(learners):
+        message = effect.message
+        true = repair_rate(rates, message)
+        yield "repair", effect.repaired, true
+        if effect.difference:
+            numbers_only = Message(message.lesson, message.exercise, "difference")
+            yield "difference from numbers only", effect.difference, true - repair_rate(rates, numbers_only)
+    for row in measure_recurrence(learners, _find_families()):
+        yield "recurrence", row.returned, rates.recurrence
+    for row in measure_transfer(learners):
+        yield "transfer", row.first_attempt, rates.transfer
+    inventory = measure_inventory(learners)
+    if inventory.gain and inventory.gain.gain:
+        yield "gain", inventory.gain.gain, rates.gain
+    if inventory.retention and inventory.retention.gain:
+        yield "retention", inventory.retention.gain, rates.gain * rates.retention
+    for row in measure_calibration(learners):
+        kind = "right when guessing" if row.sure == "guessing" else "right with another confidence"
+        yield kind, row.right, dict(rates.right)[row.sure]
+
+
+def count_misses(learners: int, seeds: Iterable[int], rates: Rates | None = None) -> dict[str, tuple[int, int]]:
+    """Return, for each kind of estimate, how many intervals miss the true value, and how many intervals there are."""
+    rates = rates or Rates()
+    course = simulated_course(LESSONS)
+    misses: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        files = [parse_shared(content) for content in simulate_class(learners, seed, rates, course)]
+        for kind, estimate, true in compare_with_truth(files, rates):
+            counts[kind] += 1
+            misses[kind] += not estimate.low <= true <= estimate.high
+    return {kind: (misses[kind], count) for kind, count in counts.items()}
+
+
+def rows() -> list[Row]:
+    counts = {learners: count_misses(learners, range(classes)) for learners, classes in CLASSES.items()}
+    pooled = {learners: [sum(column) for column in zip(*kinds.values())] for learners, kinds in counts.items()}
+    sizes = [f"{learners:,} learners" for learners in CLASSES]
+    what = "95 % intervals that miss the true rate"
+    overall = [100 * misses / count for misses, count in pooled.values()]
+    return [
+        Row(f"{what}, all rates", overall, "%", names=sizes, bar="near 5 %", headline=True),
+        *(
+            Row(f"{what}: {kind}, {size}", [100 * misses / count], "%", f"{count:,} intervals")
+            for kind in counts[max(CLASSES)]
+            for size, kinds in zip(sizes, counts.values())
+            for misses, count in [kinds[kind]]
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Estimate what a class learned from the `learning.json` files that learners chose to share."""

@@ -1,0 +1,51 @@
+"""Hide groups of fewer than five learners, also where a reader could compute them from other numbers of the page.
+
+A group is the set of learners that a number describes, such as the readers of a message. Three rules protect a group:
+
+1. The page shows no number about a group of fewer than five learners.
+2. `visible_groups` hides a further group if the hidden groups together have fewer than five learners. Otherwise, their
+   number would follow from the total.
+3. `rounded_count` rounds each number of learners to a multiple of five. A difference of two such numbers is not exact.
+
+Functions that describe a group and a part of it by the same statistic must also call `nested_groups_are_safe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+from typing import TypeVar
+
+SMALLEST = 5
+Key = TypeVar("Key", bound=Hashable)
+
+
+def is_visible(learners: Collection[object]) -> bool:
+    """Return whether a group, with one entry for each learner, is large enough to be shown."""
+    return len(learners) >= SMALLEST
+
+
+def visible_groups(groups: Mapping[Key, Collection[int]]) -> set[Key]:
+    """Return the keys of the groups that can be shown side by side.
+
+    Args:
+        groups: for each key, the numbers of the learners in its group. The groups may overlap.
+    """
+    shown = sorted((key for key in groups if is_visible(groups[key])), key=lambda key: (-len(groups[key]), str(key)))
+    hidden = {learner for key in groups if key not in shown for learner in groups[key]}
+    while shown and 0 < len(hidden) < SMALLEST:
+        hidden.update(groups[shown.pop()])
+    return set(shown)
+
+
+def nested_groups_are_safe(group: Collection[int], part: Collection[int]) -> bool:
+    """Return whether the same statistic can be shown for a group and for a part of it.
+
+    With both, a reader can compute the statistic of the remaining learners, so these must be none, or five or more.
+    """
+    rest = set(group) - set(part)
+    return not rest or is_visible(rest)
+
+
+def rounded_count(learners: Collection[int]) -> int:
+    """Return the number of learners, rounded to the nearest multiple of five."""
+    return SMALLEST * ((len(learners) + SMALLEST // 2) // SMALLEST)
