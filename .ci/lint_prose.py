@@ -34,7 +34,7 @@ DOCSTRING_START = (r"\AWhat (?![^.]*\?)", "start with a verb, or name the thing"
 
 # Generated files, data that is not prose, and answers as learners wrote them.
 SKIPPED = re.compile(
-    r"^(course|tests/checks/blind|tests/solved|docs/(bench|mutants)\.md|\.ci/lint_prose|tests/test_lint_prose)|corpus\.py$"
+    r"^(course|tests/checks/(blind|transfer)|tests/solved|docs/(bench|mutants)\.md|\.ci/lint_prose|tests/test_lint_prose)|corpus\.py$"
 )
 SENTENCE = 4  # words: a shorter string is a name or a label
 

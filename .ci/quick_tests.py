@@ -28,6 +28,7 @@ EVERY_EXPLORER = "tests/explore/test_every_explorer.py"  # These tests have a pa
 # These tests have a parameter for each exercise or each lesson.
 EVERY_LESSON = (
     "tests/checks/test_exercises.py",
+    "tests/checks/test_transfer.py",
     "tests/checks/test_blind.py",
     "tests/checks/test_test_doubles.py",
     "tests/course/test_run_again.py",
@@ -50,9 +51,10 @@ def changed_files(base: str) -> list[str]:
 
 def lesson_stem(file: str) -> str:
     """Return the stem of the lesson that a file belongs to, such as `layer_norm`, or "" if it belongs to none."""
-    if numbered := re.match(r"(?:solutions|course|tests/solved|tests/checks/blind/\w+)/\d\d_(\w+)\.\w+$", file):
+    folders = r"solutions|course|tests/solved|tests/checks/blind/\w+|tests/checks/transfer"
+    if numbered := re.match(rf"(?:{folders})/\d\d_(\w+)\.\w+$", file):
         return numbered[1]
-    stem = re.match(r"(?:utils/(?:checks|models)|tests/course)/(?:test_)?(\w+)(?:\.py$|/)", file)
+    stem = re.match(r"(?:utils/(?:checks/transfer|checks|models)|tests/course)/(?:test_)?(\w+)(?:\.py$|/)", file)
     return stem[1] if stem and list(ROOT.glob(f"solutions/[0-9][0-9]_{stem[1]}.md")) else ""
 
 

@@ -4,10 +4,10 @@ import importlib as _importlib
 import sys as _sys
 
 _FROM = dict.fromkeys(("check", "hint", "solution", "yours"), "feedback.check")
-_FROM |= {"progress": "notebook.progress_view", "load_cogmodel": "models.toy_transformer"}
+_FROM |= {"task": "feedback.transfer", "progress": "notebook.progress_view", "load_cogmodel": "models.toy_transformer"}
 _MODULES = {"show": "show", "explore": "explore", "corpus": "training.corpus"}
 
-__all__ = ["check", "explore", "hint", "load_cogmodel", "progress", "show", "solution", "yours"]
+__all__ = ["check", "explore", "hint", "load_cogmodel", "progress", "show", "solution", "task", "yours"]
 
 
 def __getattr__(name):

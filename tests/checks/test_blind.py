@@ -6,7 +6,7 @@ the new verdicts.
 
 import pytest
 
-from utils.feedback.exercise import all_exercises
+from utils.feedback.exercise import all_members
 from utils.instructor.answers import Answer
 from utils.instructor.blind_answers import find_changed_verdicts, find_pending, read_blind_answers, read_pending
 
@@ -31,8 +31,8 @@ def test_no_wrong_answer_passes_and_no_right_answer_fails():
 def test_every_exercise_has_right_and_wrong_answers_or_is_marked_as_pending():
     """Together, the rounds cover every exercise. Each round covers the lessons that were new or had changed."""
     answers = [answer for file in ANSWERS.values() for answer in file]
-    assert {answer.exercise for answer in answers} <= set(all_exercises())
-    assert read_pending() == find_pending(all_exercises(), answers), "run `coginst ready LESSON`"
+    assert {answer.exercise for answer in answers} <= set(all_members())
+    assert read_pending() == find_pending(all_members(), answers), "run `coginst ready LESSON`"
 
 
 def test_nearly_all_wrong_answers_get_an_explanation():

@@ -1,6 +1,7 @@
 """Rules that every exercise of the course must follow. A new lesson needs no change here.
 
-The differently written right answers are in the lesson's own test module, in `RIGHT`.
+The differently written right answers are in the lesson's own test module, in `RIGHT`. Those of transfer exercises are
+in the folder `transfer`.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import torch
 from utils import lessons
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_exercises
+from utils.feedback.exercise import all_exercises, all_members
 from utils.feedback.observe import collect_tensors
 from utils.feedback.runner import (
     cached_cases,
@@ -26,21 +27,25 @@ from utils.feedback.runner import (
     observe_answer,
     to_learner_answer,
 )
-from utils.instructor.mutation_testing import AnswerFactory
+from utils.instructor.answers import AnswerFactory, read_answers, reference_source, transfer_folder
 
-EXERCISES = all_exercises()
+EXERCISES = all_members()
 EQUIVALENT = [(e, k) for e in EXERCISES.values() for k in e.equivalent]
 
 
 def right_answers(exercise):
-    """Return `RIGHT[name]` of tests/course/test_<lesson>.py: answers in the learner's form."""
+    """Return `RIGHT[name]` of tests/course/test_<lesson>.py, or the answers to a task, in the learner's form."""
+    if exercise.member:
+        factory = AnswerFactory.from_exercise(exercise)
+        path = transfer_folder() / f"{lessons.find_lesson(exercise.lesson).stem}.py"
+        return [factory.make_answer(a.source) for a in read_answers(path) if a.exercise == exercise.full_name]
     module = importlib.import_module(f"tests.course.test_{exercise.lesson}")
     return module.RIGHT.get(exercise.name, [])
 
 
 def reference(exercise):
-    """Return the answer in solutions/; for a value, the value that its cell assigns."""
-    if exercise.kind != "value":
+    """Return the reference answer; for a value, the value that its cell assigns."""
+    if exercise.kind != "value" and not exercise.member:
         return getattr(lessons.load_lesson(lessons.find_lesson(exercise.lesson)), exercise.name)
     answers = AnswerFactory.from_exercise(exercise)
     return answers.make_answer(answers.source)
@@ -144,7 +149,8 @@ def test_an_equivalent_answer_passes(exercise, id):
 def test_right_answers_pass_and_their_check_preserves_global_state(exercise, capsys):
     answers = right_answers(exercise)
     assert len(answers) >= 3, (
-        f"tests/course/test_{exercise.lesson}.py needs three differently written answers in RIGHT[{exercise.name!r}]"
+        f"tests/course/test_{exercise.lesson}.py needs three differently written answers in RIGHT[{exercise.name!r}];"
+        " for a transfer exercise, they belong into tests/checks/transfer"
     )
     with global_state_is_preserved(capsys):
         reports = [diagnose(exercise, answers[0])]
@@ -157,7 +163,7 @@ def test_right_answers_pass_and_their_check_preserves_global_state(exercise, cap
 @each_exercise
 def test_an_exercise_is_complete(exercise):
     assert len(exercise.misconceptions) >= 4
-    assert len(set(exercise.hints)) == 3
+    assert len(set(exercise.hints)) == (0 if exercise.member else 3)
     for words in [*exercise.hints, *(m.message for m in exercise.misconceptions)]:
         assert words.rstrip().endswith((".", "?")), words
         assert "!" not in words
@@ -169,7 +175,7 @@ def test_messages_never_hold_the_answer(exercise):
 
     Lines without a call, an attribute, an index or a third word, such as `else:`, do not reveal the answer.
     """
-    answer = lessons.definition_source(lessons.find_lesson(exercise.lesson), exercise.name)
+    answer = reference_source(exercise)
     lines = [line.strip() for line in answer.splitlines()]
     telling = [
         line

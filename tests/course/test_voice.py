@@ -69,7 +69,10 @@ def test_every_exercise_is_checked_where_it_stands_and_explained(lesson):
         place = [i for i, source in enumerate(cells) if call in source.splitlines()]
         assert len(place) == 1, f"{call} stands in {len(place)} cells"
         assert any(region.kind != markers.NOTE for region in markers.parse_markers(lesson.cells[place[0]]).regions)
-        assert "### Exercise" in cells[place[0] - 1]
+        if exercise.member:  # the cell before shows the task
+            assert cells[place[0] - 2].startswith("## Transfer\n")
+        else:
+            assert "### Exercise" in cells[place[0] - 1]
 
 
 @each_lesson

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from tests.feedback.answers import with_name
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_exercises, case, layer_parameters
+from utils.feedback.exercise import all_members, case, layer_parameters
 from utils.feedback.runner import to_learner_answer
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
@@ -280,6 +280,6 @@ def test_a_model_keeps_its_mode_and_its_hooks(declare_exercise):
 
 
 def test_every_opt_out_names_a_sweep_and_a_reason():
-    for exercise in all_exercises().values():
+    for exercise in all_members().values():
         for name, reason in exercise.unswept.items():
             assert name in SWEEPS and len(reason.split()) > 4, (exercise.name, name)

@@ -103,9 +103,9 @@ def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict[str, 
 
 
 def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
-    """Return the exercises of this lesson that a cell checks."""
+    """Return the exercises of this lesson that a cell checks and that have hints."""
     named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
-    return [exercise for exercise in named if exercise and exercise.lesson == lesson.name]
+    return [exercise for exercise in named if exercise and exercise.hints and exercise.lesson == lesson.name]
 
 
 def render_hints(exercise: Exercise) -> str:

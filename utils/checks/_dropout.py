@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from utils.checks._attention import causal_mask
-from utils.feedback.exercise import Case, Wrong, sample_parameter
+from utils.feedback.exercise import Case, Wrong
 from utils.feedback.instantiate import Params
 from utils.feedback.probe import Probe
+from utils.feedback.sampler import sample_parameter
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from utils.checks._attention import (
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, sample_parameter
+from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -28,6 +28,7 @@ from utils.feedback.properties import (
     moves_with_its_module,
     rows_sum_to_one,
 )
+from utils.feedback.sampler import sample_parameter
 from utils.models.abc_sorter import SEP, VOCAB, encode
 from utils.test_doubles.abc_sorter import FakeSorter
 

@@ -422,17 +422,17 @@ def sweeps(
     A sweep tests a correct answer on additional cases. It derives them from the exercise's own cases: different sizes,
     special numbers, several calls of one object.
     """
-    from utils.feedback.exercise import all_exercises, find_exercise
+    from utils.feedback.exercise import all_members, find_exercise
     from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
     with report_errors():
-        rows = [find_exercise(name) for name in exercise] if exercise else all_exercises().values()
+        rows = [find_exercise(name) for name in exercise] if exercise else all_members().values()
         for name, what in SWEEPS.items():
             typer.echo(f"{name:12} {what}")
         typer.echo()
         for row in rows:
             names = applicable_sweeps(row)
-            typer.echo(f"{row.name:26} {', '.join(names) or 'none: the answer is a value'}")
+            typer.echo(f"{row.full_name:26} {', '.join(names) or 'none: the answer is a value'}")
             for name, reason in row.unswept.items():
                 typer.echo(f"{'':26} not {name}: {reason}")
 

@@ -25,6 +25,7 @@ from utils.feedback.observe import answer_source
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
+from utils.feedback.transfer import NO_HINTS, NO_SOLUTION, find_own_exercise
 
 STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict"; a check that does not pass then raises CheckFailed
 
@@ -70,7 +71,7 @@ def check(*answers: Any, **values: Any) -> Report:
 def _logged_findings(exercise: Exercise, report: Report) -> dict[str, str]:
     """Return what the log of attempts stores about a verdict. The author of the exercise wrote each of these words."""
     return {
-        "member": getattr(exercise, "member", ""),
+        "member": exercise.member,
         "reason": report.reason,
         "misconception": report.misconception or "",
         "milestone": report.milestone or "",
@@ -160,7 +161,7 @@ def _exercise_name(answer: Any) -> str:
 
 def _find_exercise(name: str) -> Exercise:
     try:
-        return find_exercise(name)
+        return find_own_exercise(name)
     except UnknownExercise as error:
         raise _BadCall(str(error)) from None
 
@@ -183,6 +184,8 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
         named = _resolve_exercise(exercise, value, sys._getframe(1))
     except _BadCall as error:
         return Note("hint", str(error))
+    if not named.hints:
+        return Note(f"{named.name}: no hints", NO_HINTS.format(named.name))
     if grade is not None and grade not in (1, 2, 3):
         return Note("hint", f"The three hints are numbered 1 to 3; there is no hint {grade!r}.")
     requested, grade = grade, grade or min(_hints_given.get(named.name, 0) + 1, 3)
@@ -203,6 +206,8 @@ def solution(exercise: Any = None, **value: Any) -> Note:
         named = _resolve_exercise(exercise, value, sys._getframe(1))
     except _BadCall as error:
         return Note("solution", str(error))
+    if named.member:
+        return Note(f"{named.name}: no solution", NO_SOLUTION.format(named.name))
     try:
         source = lessons.definition_source(lessons.find_lesson(named.lesson), named.name)
     except lessons.LessonError:
@@ -254,10 +259,12 @@ def yours(name: str) -> Any:
 
     Raises:
         UnknownExercise: no exercise has this name.
-        ValueError: the exercise is a value, which no other lesson can use.
+        ValueError: the exercise is a value or a transfer exercise, which no other lesson can use.
         UnfinishedExercise: the exercise is not finished, and there is no reference answer.
     """
     exercise = find_exercise(name)
+    if exercise.member:
+        raise ValueError(f"`{name}` is a transfer exercise: each learner has another task, so no other lesson uses it.")
     if exercise.kind == "value":
         raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() returns functions and classes.")
     _pending_names.append(name)

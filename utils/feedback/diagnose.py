@@ -160,6 +160,8 @@ def _todo_message(probe: Probe) -> str | None:
     if has_code_after_stub(source, unfinished[0]):
         return f"`{line}` still ends the function before your code below it runs: delete this line."
     start = f"`{method}` has not been attempted yet." if method not in ("", "__init__") else "not attempted yet."
+    if not probe.exercise.hints:
+        return f'{start} `task("{name}")` shows your task.'
     return f"{start} `hint({handle})` gives a nudge."
 
 

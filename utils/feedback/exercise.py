@@ -7,12 +7,9 @@ Each lesson declares its exercises in `utils/checks/<lesson>.py`; CONTRIBUTING.m
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import inspect
-import pkgutil
 import sys
-import zlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from utils import lessons
+from utils.feedback.sampler import Sampler
 
 
 @dataclass(frozen=True, eq=False)  # == on tensors gives no single bool, so cases compare by identity
@@ -184,6 +182,13 @@ class Exercise:
     steps: Mapping[str, Step] = field(default_factory=dict)
     milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
     unswept: Mapping[str, str] = field(default_factory=dict)
+    member: str = ""  # of a family of transfer exercises: the member's id, and the task that its learners read
+    task: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name; for a transfer exercise with the member, such as `attend/keys-first`."""
+        return f"{self.name}/{self.member}" if self.member else self.name
 
     @property
     def requires_gradients(self) -> bool:
@@ -228,43 +233,10 @@ class Exercise:
         return callable(self.cases)
 
 
-class Sampler:
-    """Samples numbers of order one for cases, with a fixed seed: `rand(6, 3)` is a float32 tensor of shape [6, 3]."""
-
-    def __init__(self, seed: str):
-        self.generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
-
-    def __call__(self, *shape: int, scale: float = 1.0, dtype=torch.float32) -> torch.Tensor:
-        return (torch.randn(shape, generator=self.generator, dtype=torch.float64) * scale).to(dtype)
-
-    def integers(self, *shape: int, low: int = 0, high: int = 10) -> torch.Tensor:
-        """Sample integers from `low` to `high - 1` as an int64 tensor."""
-        return torch.randint(low, high, shape, generator=self.generator)
-
-    def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
-        """Sample a bool tensor: the diagonal is True, and so is about a `fraction` of the other entries."""
-        sampled = torch.rand(*shape, generator=self.generator) < fraction
-        return sampled | torch.eye(*shape[-2:], dtype=torch.bool)
-
-
-def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
-    """Sample values of order one for the parameter `name`, with the seed of the case.
-
-    The entries of a matrix with n numbers are divided by n ** 0.25, so that attention scores have a standard deviation
-    near one.
-    """
-    return _sample_parameter(name, tuple(shape), seed).clone()
-
-
-@functools.lru_cache(maxsize=1024)  # every run builds a new module and fills its parameters
-def _sample_parameter(name: str, shape: tuple[int, ...], seed: int) -> torch.Tensor:
-    values = Sampler(f"{seed}:{name}")(*shape)
-    return values / values.numel() ** 0.25 if values.dim() > 1 else values
-
-
 # --- the registry -----------------------------------------------------------------------------------
 
 _exercises: dict[str, Exercise] = {}
+_families: dict[str, tuple[Exercise, ...]] = {}
 _CHECKS = Path(__file__).resolve().parents[1] / "checks"
 
 
@@ -313,19 +285,39 @@ def exercise(
         ValueError: another lesson has an exercise of this name, or the number of hints is not three.
     """
     lesson = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-    if name in _exercises and _exercises[name].lesson != lesson:
-        raise ValueError(
-            f"{name} is already an exercise of {_exercises[name].lesson}; names must be unique in the course"
-        )
     if len(hints) != 3:
         raise ValueError(f"{name} needs three hints (a nudge, the idea, almost the code), but has {len(hints)}")
+    declared = make_exercise(name, lesson, oracle, misconceptions, hints=tuple(hints), **fields)
+    register_exercise(declared)
+    return declared
+
+
+def make_exercise(
+    name: str, lesson: str, oracle: Any, misconceptions: Mapping[str, tuple], *, hints: tuple[str, ...], **fields: Any
+) -> Exercise:
+    """Create an exercise from the arguments of a declaration, without registering it."""
     wrong = tuple(Misconception(id, *entry) for id, entry in misconceptions.items())
     fields.setdefault("cases", (Case(),))
     for field_name, container in (("properties", tuple), ("equivalent", dict), ("steps", dict), ("unswept", dict)):
         fields[field_name] = container(fields.get(field_name) or ())
-    declared = Exercise(name=name, lesson=lesson, oracle=oracle, misconceptions=wrong, hints=tuple(hints), **fields)
+    return Exercise(name=name, lesson=lesson, oracle=oracle, misconceptions=wrong, hints=hints, **fields)
+
+
+def register_exercise(declared: Exercise, family: tuple[Exercise, ...] = ()) -> None:
+    """Make an exercise known to the course. If it is the first member of a family, pass all members.
+
+    Raises:
+        ValueError: another lesson has an exercise of this name.
+    """
+    name = declared.name
+    if name in _exercises and _exercises[name].lesson != declared.lesson:
+        raise ValueError(
+            f"{name} is already an exercise of {_exercises[name].lesson}; names must be unique in the course"
+        )
     _exercises[name] = declared
-    return declared
+    _families.pop(name, None)
+    if family:
+        _families[name] = family
 
 
 def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -337,12 +329,36 @@ def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def all_exercises() -> dict[str, Exercise]:
-    """Return all exercises of the course by name, sorted by lesson and then in the order of declaration."""
-    for module in pkgutil.iter_modules([str(_CHECKS)]):
-        importlib.import_module(f"utils.checks.{module.name}")
+    """Return all exercises of the course by name, sorted by lesson and then in the order of declaration.
+
+    A family of transfer exercises counts as one exercise: its first member.
+    """
+    for path in _check_modules():
+        importlib.import_module(_module_name(path))
     stems = [path.stem for folder in ("solutions", "course") for path in lessons.all_lessons(lessons.ROOT / folder)]
     order = {stem[3:]: stem for stem in stems}
     return dict(sorted(_exercises.items(), key=lambda item: order.get(item[1].lesson, "99")))
+
+
+def all_members() -> dict[str, Exercise]:
+    """Return all exercises by full name: instead of a family of transfer exercises, each of its members."""
+    exercises = [member for exercise in all_exercises().values() for member in family_members(exercise)]
+    return {exercise.full_name: exercise for exercise in exercises}
+
+
+def family_members(exercise: Exercise) -> tuple[Exercise, ...]:
+    """Return the members of an exercise's family in order; only the exercise if it belongs to no family."""
+    return _families.get(exercise.name, (exercise,)) if exercise.member else (exercise,)
+
+
+def _check_modules() -> list[Path]:
+    """Return the modules that declare exercises. Modules of transfer exercises come last."""
+    return [path for part in ("", "transfer") for path in sorted((_CHECKS / part).glob("*.py"))]
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(_CHECKS).with_suffix("").parts
+    return ".".join(["utils.checks", *(part for part in parts if part != "__init__")])
 
 
 class UnknownExercise(ValueError):
@@ -352,14 +368,21 @@ class UnknownExercise(ValueError):
 def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
+    The name of a family of transfer exercises gives its first member, and `family/member` gives this member. The member
+    of a learner is given by `utils.feedback.transfer.find_own_exercise`.
+
     Raises:
         UnknownExercise: no exercise has this name.
     """
-    for path in _CHECKS.glob("*.py") if name not in _exercises else ():
-        if f'"{name}"' in path.read_text(encoding="utf-8"):
-            importlib.import_module(f"utils.checks.{path.stem}")
-    if name in _exercises or name in (known := all_exercises()):
-        return _exercises[name]
+    family, _, member = name.partition("/")
+    for path in _check_modules() if family not in _exercises else ():
+        if f'"{family}"' in path.read_text(encoding="utf-8"):
+            importlib.import_module(_module_name(path))
+    if family in _exercises or family in (known := all_exercises()):
+        members = {each.member: each for each in family_members(_exercises[family])}
+        if not member or member in members:
+            return members[member] if member else _exercises[family]
+        raise UnknownExercise(f"{family} has no member {member}. Its members are: {', '.join(filter(None, members))}.")
     close = difflib.get_close_matches(name, known, n=1)
     advice = f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}."
     raise UnknownExercise(f"No exercise is called {name}. {advice}")

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.exercise import Case, sample_parameter
+from utils.feedback.exercise import Case
+from utils.feedback.sampler import sample_parameter
 
 
 def copy_value(value: Any) -> Any:

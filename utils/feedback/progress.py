@@ -26,7 +26,8 @@ from utils.lessons.files import hold_lock, write_atomically
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 STATES = ("passed", "failed", "todo")
 NAME = ".progress.json"
-ANSWERS = "answers"  # a key beside the names of the lessons; no lesson has this name
+ANSWERS = "answers"  # this key and the next three are beside the names of the lessons; no lesson has these names
+LEARNER = "learner"  # the key of the seed that decides which transfer tasks the learner gets
 INVENTORY = "inventory"  # the key of the list of answers to the concept inventory
 LAST_ATTEMPT = "last_attempt"  # the key of the time of the last attempt; the log contains only minutes between attempts
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
@@ -57,7 +58,7 @@ def read_progress() -> ProgressTable:
     return {
         lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
         for lesson, entries in tables.items()
-        if lesson != ANSWERS
+        if lesson not in (ANSWERS, LEARNER)
     }
 
 
@@ -126,6 +127,33 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
     """
     entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
     _update_file(lambda content: _table(content, ANSWERS).__setitem__(start["question"], entry))
+
+
+def stored_seed(new_seed: str) -> str | None:
+    """Return the learner's seed. If the file contains none, store `new_seed` first.
+
+    Return None if progress is disabled or the file cannot be written, because the next call would give another seed.
+    """
+    seed = _read_seed()
+    if seed is None:
+        _update_file(lambda content: _keep_or_set_seed(content, new_seed))
+        seed = _read_seed()
+    return seed
+
+
+def _keep_or_set_seed(content: dict[str, Any], new_seed: str) -> None:
+    if not _is_seed(_table(content, LEARNER).get("seed")):  # another process may have stored one
+        content[LEARNER]["seed"] = new_seed
+
+
+def _read_seed() -> str | None:
+    table = _load_or_empty().get(LEARNER)
+    seed = table.get("seed") if isinstance(table, dict) else None
+    return seed if _is_seed(seed) else None
+
+
+def _is_seed(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 6 and value.isascii() and value.isalnum() and value.isupper()
 
 
 def merge_progress(source: Path) -> int:

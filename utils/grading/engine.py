@@ -170,7 +170,7 @@ def report_answer(name: str, source: str) -> Report:
     The answer runs in the sandbox, because the instructor has not read it yet.
 
     Args:
-        name: the exercise.
+        name: the exercise; for a transfer exercise with its member, such as `attend/keys-first`.
         source: the code of the answer.
 
     Raises:
@@ -178,13 +178,13 @@ def report_answer(name: str, source: str) -> Report:
         LessonError: the solutions are not available.
         SandboxError: this machine cannot isolate the answer.
     """
-    find_exercise(name)
-    stem = lessons_by_exercise()[name]
-    own = lessons.definition_source(lessons.find_lesson(stem), name)
+    exercise = find_exercise(name)
+    stem = lessons_by_exercise()[exercise.name]
+    own = lessons.definition_source(lessons.find_lesson(stem), exercise.name)
     pages = {f"{other}.ipynb": solution_notebook(other) for other in exercises_by_lesson() if other < stem}
     pages[f"{stem}.ipynb"] = solution_notebook(stem, lambda text: text.replace(own, source))
     with _one_at_a_time:
-        return _get_judge(Settings()).report_exercise(Submission("", stem, pages, ""), name)
+        return _get_judge(Settings()).report_exercise(Submission("", stem, pages, ""), exercise)
 
 
 _one_at_a_time = threading.Lock()

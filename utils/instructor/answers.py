@@ -17,7 +17,7 @@ from torch import Tensor
 
 from utils import lessons
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, find_exercise
+from utils.feedback.exercise import Exercise, family_members, find_exercise
 from utils.feedback.report import Report
 from utils.lessons.files import write_atomically
 from utils.lessons.loading import CellRunner
@@ -44,7 +44,7 @@ class AnswerFactory:
             LessonError: `solutions/` does not exist.
         """
         path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
-        source = lessons.definition_source(path, exercise.name)
+        source = reference_source(exercise)
         if exercise.kind != "value":
             names = dict(vars(lessons.load_lesson(path)))
             names.pop(exercise.name)
@@ -85,6 +85,30 @@ class AnswerFactory:
         return diagnose(self.exercise, answer)
 
 
+def transfer_folder(root: Path = lessons.ROOT) -> Path:
+    """Return the folder with right answers to the members of each family of transfer exercises."""
+    return root / "tests" / "checks" / "transfer"
+
+
+def reference_source(exercise: Exercise) -> str:
+    """Return the source of the reference answer.
+
+    The lesson in `solutions/` contains the answer to the first member of a family. For another member, the reference is
+    its first right answer in `transfer_folder()`.
+
+    Raises:
+        LessonError: `solutions/` does not exist, or there is no answer to this member.
+    """
+    path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
+    if exercise is family_members(exercise)[0]:
+        return lessons.definition_source(path, exercise.name)
+    file = transfer_folder() / f"{path.stem}.py"
+    for answer in read_answers(file) if file.exists() else ():
+        if (answer.exercise, answer.kind) == (exercise.full_name, "right"):
+            return answer.source
+    raise lessons.LessonError(f"{file.name} in {file.parent} contains no right answer to {exercise.full_name}.")
+
+
 def _imports_utils(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "utils"
 
@@ -97,7 +121,7 @@ def _is_plain(value: Any) -> bool:
 # --- a file of answers ----------------------------------------------------------------------------------
 
 MARK = "# %% "  # each answer is one cell in jupytext's percent format
-_HEAD = re.compile(r"(?P<exercise>\w+) (?P<kind>wrong|right)(?: \((?P<verdict>[^()]*)\))?: (?P<what>.+)")
+_HEAD = re.compile(r"(?P<exercise>\w+(/[\w-]+)?) (?P<kind>wrong|right)(?: \((?P<verdict>[^()]*)\))?: (?P<what>.+)")
 
 
 @dataclass(frozen=True)
@@ -107,6 +131,7 @@ class Answer:
     Its first line is `# %% softmax wrong (misconception wrong-axis): what is wrong`; the source follows below.
 
     Attributes:
+        exercise: the name of the exercise; for a transfer exercise with its member, such as `attend/keys-first`.
         kind: "right" or "wrong", as the author of the answer marked it.
         verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer has not been judged yet.
         description: what is wrong with the answer, or how it is written.

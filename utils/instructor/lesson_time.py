@@ -12,6 +12,7 @@ from utils.lessons import Lesson, markers
 WORDS_PER_MINUTE = 150
 LINES_PER_MINUTE = 15  # lines of code
 MINUTES_PER_EXERCISE = 3
+MINUTES_PER_TRANSFER_EXERCISE = 6
 MINUTES_PER_QUESTION = 1  # a prediction or a quiz
 STEP = 5  # A page states its time as a multiple of five minutes.
 
@@ -38,11 +39,12 @@ def needed_minutes(lesson: Lesson) -> float:
     """Return the unrounded estimate of minutes, from the length of the page and its number of exercises."""
     lines = [line for cell in visible_code(lesson) for line in cell]
     questions = sum(line.startswith(("explore.predict(", "explore.quiz(")) for line in lines)
-    exercises = sum(exercise.lesson == lesson.name for exercise in all_exercises().values())
+    exercises = [exercise for exercise in all_exercises().values() if exercise.lesson == lesson.name]
+    minutes = [MINUTES_PER_TRANSFER_EXERCISE if each.member else MINUTES_PER_EXERCISE for each in exercises]
     return (
         count_words(prose(lesson)) / WORDS_PER_MINUTE
         + len(lines) / LINES_PER_MINUTE
-        + exercises * MINUTES_PER_EXERCISE
+        + sum(minutes)
         + questions * MINUTES_PER_QUESTION
     )
 

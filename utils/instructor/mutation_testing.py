@@ -26,11 +26,11 @@ import torch
 from utils import lessons
 from utils.feedback.compare import observations_agree
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Case, Exercise, all_exercises, find_exercise
+from utils.feedback.exercise import Case, Exercise, all_exercises, family_members, find_exercise
 from utils.feedback.observe import is_float, preserve_global_state
 from utils.feedback.report import Report
 from utils.feedback.runner import observe_answer, observe_oracle
-from utils.instructor.answers import AnswerFactory
+from utils.instructor.answers import AnswerFactory, reference_source
 from utils.instructor.mutations import Mutant, make_mutants
 from utils.lessons.files import write_atomically
 
@@ -234,28 +234,38 @@ def run_mutants(
 ) -> list[MutantTally]:
     """Return the tallies of the named exercises (by default, all). Call `on_tally` with each finished tally.
 
+    The tally of a family of transfer exercises counts the mutants of all its members.
+
     Raises:
-        ValueError: a reference answer in `solutions/` does not pass its own check.
+        ValueError: a reference answer does not pass its own check.
     """
-    exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
     tallies = []
     with Worker() as worker:
-        for exercise in exercises:
-            tally = MutantTally(exercise.name, exercise.lesson)
-            source = lessons.definition_source(
-                lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"), exercise.name
-            )
-            worker.judge(exercise.name, None, 120)  # load the exercise and its reference answer
-            outcome, message = worker.judge(exercise.name, ast.unparse(ast.parse(source)), 120)
-            if outcome != EQUAL:
-                raise ValueError(f"{exercise.name}: the answer in solutions/ does not pass its own check: {message}")
-            for mutant in make_mutants(source):
-                outcome, message = worker.judge(exercise.name, mutant.source, SECONDS)
-                if outcome:
-                    tally.outcomes.append((mutant, outcome, message))
+        for name in names or list(all_exercises()):
+            exercise = find_exercise(name)
+            tally = MutantTally(name, exercise.lesson)
+            for member in (exercise,) if "/" in name else family_members(exercise):
+                tally.outcomes += _run_mutants_of(worker, member)
             tallies.append(tally)
             on_tally(tally)
     return tallies
+
+
+def _run_mutants_of(worker: Worker, exercise: Exercise) -> Iterator[tuple[Mutant, str, str]]:
+    """Yield each mutant of the reference answer, its outcome and the message.
+
+    Raises:
+        ValueError: the reference answer does not pass its own check.
+    """
+    name, source = exercise.full_name, reference_source(exercise)
+    worker.judge(name, None, 120)  # load the exercise and its reference answer
+    outcome, message = worker.judge(name, ast.unparse(ast.parse(source)), 120)
+    if outcome != EQUAL:
+        raise ValueError(f"{name}: the reference answer does not pass its own check: {message}")
+    for mutant in make_mutants(source):
+        outcome, message = worker.judge(name, mutant.source, SECONDS)
+        if outcome:
+            yield mutant, outcome, message
 
 
 # --- the table ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.feedback.exercise import all_exercises, all_members
 from utils.instructor import (
     blind_answers,
     build,
@@ -167,13 +167,14 @@ def _test_mutants(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 def _judge_blind_answers(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
     answers = [answer for file in blind_answers.read_blind_answers().values() for answer in file]
-    changed = blind_answers.find_changed_verdicts([answer for answer in answers if answer.exercise in exercises])
-    pending = blind_answers.find_pending(all_exercises(), answers)
+    judged = [answer for answer in answers if answer.exercise.partition("/")[0] in exercises]
+    changed = blind_answers.find_changed_verdicts(judged)
+    pending = blind_answers.find_pending(all_members(), answers)
     blind_answers.write_pending(pending)
     reminders = [
         f"{name}: ask somebody who has not seen the check for right and wrong answers, written from the student page"
         for name in pending
-        if name in exercise_names(lesson)
+        if name.partition("/")[0] in exercise_names(lesson)
     ]
     return StepResult(changed, reminders)
 

@@ -99,7 +99,8 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
     try:
         with tempfile.TemporaryDirectory() as scratch:
             progress = os.path.join(scratch, "progress.json")
-            course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress, "COURSE_GPT2": "bundled"}
+            course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress}
+            course |= {"COURSE_GPT2": "bundled", "COURSE_SEED": "fixed"}
             client.execute(
                 env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"}
             )

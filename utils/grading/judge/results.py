@@ -66,6 +66,9 @@ class ExerciseResult:
         answer: the student's source; "" if there is none.
         fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with
             equal fingerprints count as the same mistake. "" if the answer passed or returned no result.
+        member: for a transfer exercise, the id of the member that the answer was judged against.
+        task_code: the task code that the page shows; "" if there is no valid code.
+        note: a sentence for the instructor, such as that the answer solves another learner's task.
     """
 
     name: str
@@ -80,6 +83,9 @@ class ExerciseResult:
     waits_for: str | None = None
     answer: str = ""
     fingerprint: str = ""
+    member: str = ""
+    task_code: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)

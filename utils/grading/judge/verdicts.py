@@ -24,6 +24,7 @@ from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.judge.sandbox import WALL_CLOCK_FACTOR, RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
 from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson, lessons_by_exercise
+from utils.grading.judge.transfer import choose_result, read_shown_task
 from utils.grading.runner.isolation import ResourceLimits
 from utils.grading.runner.protocol import ParsedPage
 from utils.lessons.answers import solved_source
@@ -82,7 +83,7 @@ class Judge:
     def __init__(
         self, sandbox: Sandbox, limits: ResourceLimits, with_answers: tuple[str, ...] = (), seed: int | None = None
     ) -> None:
-        self.sandbox, self.limits, self.with_answers = sandbox, limits, with_answers
+        self.sandbox, self.limits, self.with_answers, self.seed = sandbox, limits, with_answers, seed
         self.exercises = {
             stem: {name: with_seed(exercise, seed) for name, exercise in exercises.items()}
             for stem, exercises in exercises_by_lesson().items()
@@ -101,15 +102,15 @@ class Judge:
         """
         return _Grading(self, submission, only).result()
 
-    def report_exercise(self, submission: Submission, exercise: str) -> Report:
+    def report_exercise(self, submission: Submission, exercise: Exercise) -> Report:
         """Return the report on one exercise, on the assumption that the answers it depends on pass.
 
         Raises:
             SandboxError: the sandbox cannot run answers.
         """
-        grading = _Grading(self, submission, exercise)
+        grading = _Grading(self, submission, exercise.name)
         stem = submission.lesson
-        return grading.verdict(stem, grading.exercises[stem][exercise], grading.yours(stem))[0].report
+        return grading.verdict(stem, with_seed(exercise, self.seed), grading.yours(stem))[0].report
 
 
 class _Grading:
@@ -134,7 +135,8 @@ class _Grading:
             if page.unreadable_reason is not None:
                 results[name] = ExerciseResult(name, "unreadable", 0.0, POINTS, message=page.unreadable_reason)
             else:
-                results[name] = self.exercise(stem, exercise, results)
+                grade = self.transfer_exercise if exercise.member else self.exercise
+                results[name] = grade(stem, exercise, results)
                 self.judge.passed.store(self._dependency_key(stem, name), results[name].state == "passed")
         result = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
         return dataclasses.replace(result, incidents=tuple(dict.fromkeys(self.incidents)))
@@ -228,6 +230,17 @@ class _Grading:
         result = _exercise_result(verdict.report, verdict.state, source, seconds, verdict.fingerprint)
         waits = (n for n in uses if verdict.may_be_blocked and _is_pending(n, stem, yours, before))
         return next((self._waiting_result(result, n) for n in waits), result)
+
+    def transfer_exercise(self, stem: str, exercise: Exercise, before: Mapping[str, ExerciseResult]) -> ExerciseResult:
+        """Grade the answer to the task that the page shows; without a valid task code, to each task of the family."""
+        shown, results = read_shown_task(self.submission.pages[self.pages[stem]], exercise), []
+        for member in shown.members:
+            result = self.exercise(stem, with_seed(member, self.judge.seed), before)
+            results.append(dataclasses.replace(result, member=member.member))
+            if result.state != "failed":
+                break
+        result, note = choose_result(shown, results)
+        return dataclasses.replace(result, task_code=shown.code, note=note)
 
     def _waiting_result(self, result: ExerciseResult, name: str) -> ExerciseResult:
         """Return the result of an answer that cannot be graded until the exercise `name` passes."""

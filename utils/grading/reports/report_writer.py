@@ -23,11 +23,13 @@ from utils.grading.reports.tally import (
     read_tries,
     unknown_students,
 )
+from utils.grading.reports.transfer_table import transfer_csv
 
 SIGN = "grades.csv"
 TABLES = {
     SIGN: grade_exports.grades_csv,
     "incidents.csv": grade_exports.incidents_csv,
+    "transfer.csv": transfer_csv,
     "canvas.csv": grade_exports.canvas_csv,
     "moodle.csv": grade_exports.moodle_csv,
 }

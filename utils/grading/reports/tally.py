@@ -115,6 +115,7 @@ class Tally:
         mistakes: by exercise and kind of mistake.
         incidents: each with its student and lesson.
         tries: by exercise, the numbers of tries of the students who passed.
+        transfer: the results of transfer exercises, each with its student and lesson.
     """
 
     students: list[Student]
@@ -124,6 +125,7 @@ class Tally:
     mistakes: dict[tuple[str, str], Mistake] = field(default_factory=dict)
     incidents: list[tuple[Student, str, Incident]] = field(default_factory=list)
     tries: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    transfer: list[tuple[Student, str, ExerciseResult]] = field(default_factory=list)
 
     @property
     def points_by_lesson(self) -> dict[str, float]:
@@ -151,6 +153,7 @@ class Tally:
         self.states.append([result.state for lesson in complete for result in lesson.exercises])
         self.scores.append([lesson.points if lesson.is_graded else lesson.exercises[0].state for lesson in complete])
         for stem, result in results.items():
+            self.transfer += [(student, stem, each) for each in result.exercises if each.member]
             self.incidents += [(student, stem, incident) for incident in merge_incidents(result.incidents)]
         return complete
 

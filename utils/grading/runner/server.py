@@ -45,7 +45,7 @@ from utils.grading.runner.protocol import (
     convert,
 )
 
-SILENT = ("check", "hint", "solution", "progress", "show", "explore")
+SILENT = ("check", "hint", "solution", "task", "progress", "show", "explore")
 
 
 class PageLoader:

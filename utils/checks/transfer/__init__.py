@@ -1,0 +1,1 @@
+"""Declare the transfer exercises, one module per lesson. `utils.feedback.transfer` explains families and members."""

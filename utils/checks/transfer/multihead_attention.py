@@ -1,0 +1,313 @@
+"""Define the transfer exercise of lesson 05: many heads with a mask, with one changed convention."""
+
+import torch
+from torch.nn import functional as F
+
+from utils.checks._attention import mask_scores, softmax_values
+from utils.checks._wrong_answers import with_steps
+from utils.feedback.exercise import Float, Wrong, case
+from utils.feedback.properties import batch_independent
+from utils.feedback.transfer import LessonTask, member, transfer_family
+
+# --- the ways to cut the entries of a position into heads, and to join the heads again --------------------
+
+
+def _split(x, n):
+    """Give neighbouring entries to the same head: [batch, seq, d] -> [batch, n, seq, d_head]."""
+    return x.unflatten(-1, (n, -1)).transpose(-3, -2)
+
+
+def _merge(x):
+    """Put the heads side by side: [batch, n, seq, d_head] -> [batch, seq, d]."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+def _deal(x, n):
+    """Give entry i to head i % n: [batch, seq, d] -> [batch, n, seq, d_head]."""
+    return x.unflatten(-1, (-1, n)).movedim(-1, -3)
+
+
+def _undeal(x):
+    """Undo `_deal`: [batch, n, seq, d_head] -> [batch, seq, d]."""
+    return x.movedim(-3, -1).flatten(-2)
+
+
+@with_steps
+def _attend(
+    q,
+    k,
+    v,
+    n_heads,
+    mask,
+    *,
+    split=_split,
+    merge=_merge,
+    change_mask=lambda mask: mask,
+    hide=mask_scores,
+    width=lambda d_head, d: d_head,
+    normalise=lambda scores: F.softmax(scores, -1),
+    change_weights=lambda weights: weights,
+):
+    """Compute attention in heads, with a mask [seq, seq] in which True means visible."""
+    q, k, v = (split(part, n_heads) for part in (q, k, v))
+    scores = q @ k.mT / width(k.shape[-1], n_heads * k.shape[-1]) ** 0.5
+    return merge(change_weights(normalise(hide(scores, change_mask(mask)))) @ v)
+
+
+def _oracle(columns, join, change_mask=lambda mask: mask, change_weights=lambda all_weights: all_weights):
+    """Compute the oracle one head after the other.
+
+    Args:
+        columns: function of `(d, n_heads, head)` that returns the entries of a head.
+        join: function of the results of all heads [n_heads, batch, seq, d_head] and the entries of the heads.
+    """
+
+    def answer(q, k, v, n_heads, mask):
+        heads = [columns(q.shape[-1], n_heads, head) for head in range(n_heads)]
+        visible = change_mask(mask)
+        weights = []
+        for entries in heads:
+            part_q, part_k = q[..., entries], k[..., entries]
+            identity = torch.eye(part_k.shape[1], dtype=q.dtype).expand(len(q), -1, -1)
+            weights.append(F.scaled_dot_product_attention(part_q, part_k, identity, attn_mask=visible))
+        weights = change_weights(torch.stack(weights))
+        return join(torch.stack([w.bmm(v[..., entries]) for w, entries in zip(weights, heads)]), heads)
+
+    return answer
+
+
+def _neighbours(d, n_heads, head):
+    return torch.arange(d).chunk(n_heads)[head]
+
+
+def _dealt(d, n_heads, head):
+    return torch.arange(head, d, n_heads)
+
+
+def _side_by_side(results, heads):
+    return torch.cat(list(results), dim=-1)
+
+
+def _back_in_place(results, heads):
+    return torch.cat(list(results), dim=-1)[..., torch.cat(heads).argsort()]
+
+
+def _milestones(split=_split, change_mask=lambda mask: mask, change_weights=None):
+    """Return the milestones for a way to split and to change the mask and the weights."""
+
+    def values(q, k, v, n_heads, mask):
+        q, k, v = (split(part, n_heads) for part in (q, k, v))
+        scores = q @ k.mT
+        scaled = scores / k.shape[-1] ** 0.5
+        masked = mask_scores(scaled, change_mask(mask))
+        steps = {"the queries of the heads": q, "the keys of the heads": k, "the values of the heads": v}
+        steps |= {"the scores": scores, "the scaled scores": scaled, "the masked scores": masked}
+        steps |= softmax_values(masked)
+        weights = masked.softmax(-1)
+        if change_weights is not None:
+            weights = change_weights(weights)
+            steps["the shared weights"] = weights
+        return {**steps, "the results of the heads": weights @ v}
+
+    return values
+
+
+def _average(weights):
+    """Give each head the mean of the weights of all heads, [batch, n_heads, seq, seq]."""
+    return weights.mean(-3, keepdim=True).expand_as(weights)
+
+
+def _sum_heads(x):
+    return x.sum(-3)
+
+
+def _mistakes(right, **more):
+    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    return {
+        **more,
+        "one-head": Wrong(
+            lambda q, k, v, n_heads, mask: right(q, k, v, 1, mask),
+            "You compute one head with all entries. Split the entries of each position into n_heads heads, and give"
+            " each head its own weights.",
+        ),
+        "scaled-by-d": right.replace(width=lambda d_head, d: d).wrong(
+            "You divide by the square root of d, the entries of all heads together. Each head's score is a sum over its"
+            " own entries only, so divide by the root of their number."
+        ),
+        "plain-view": right.replace(split=lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).wrong(
+            "A head of yours gets whole positions, because you changed the shape in one step. Split the last axis"
+            " first, then move the axes."
+        ),
+        "mask-ignored": right.replace(hide=lambda scores, mask: scores).wrong(
+            "You do not use the mask, so every position sees all positions."
+        ),
+        "hidden-with-zero": right.replace(hide=lambda scores, mask: mask_scores(scores, mask, 0.0)).wrong(
+            "You set hidden scores to 0, and exp(0) is 1, so hidden positions still get weight. Only a score of minus"
+            " infinity gets weight 0."
+        ),
+        "wrong-axis": right.replace(normalise=lambda scores: F.softmax(scores, -2).nan_to_num(0.0)).wrong(
+            "The weights of each key sum to one over the queries. The weights of each query should sum to one."
+        ),
+    }
+
+
+_averaged = _attend.replace(change_weights=_average)
+_true_hides = _attend.replace(change_mask=lambda mask: ~mask)
+_interleaved = _attend.replace(split=_deal, merge=_undeal)
+_summed = _attend.replace(merge=_sum_heads)
+
+
+def _cases(rand, diagonal=True):
+    """Return cases whose masks contain both values in each row. The diagonal has the value that means visible."""
+    cases = []
+    for batch, seq, n_heads, d_head in ((2, 4, 2, 3), (1, 5, 3, 2), (3, 3, 2, 2), (2, 6, 4, 2)):
+        d, place = n_heads * d_head, torch.arange(seq)
+        mask = (rand.mask(seq, seq) & ((place[:, None] + 1) % seq != place)) == diagonal
+        cases.append(case(rand(batch, seq, d), rand(batch, seq, d), rand(batch, seq, d), n_heads, mask))
+    return cases
+
+
+transfer_family(
+    "attend_in_heads",
+    lesson=LessonTask(
+        "neighbouring entries form a head, True means visible, and the heads are put side by side", _attend
+    ),
+    cases=_cases,
+    properties=[batch_independent()],
+    members={
+        "true-hides": member(
+            """
+            Write attention with many heads. `q`, `k` and `v` have the shape `[batch, seq, d]`, and `d` is divisible by
+            `n_heads`. Neighbouring entries belong to the same head, as in this lesson, and the results of the heads
+            are put side by side in the end. There is no output layer and no dropout.
+
+            `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
+            Where `mask` is True, the position of the column is hidden; where it is False, it is visible. No row hides
+            every position.
+
+            Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
+            softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
+            """,
+            clause="the mask hides a position where it is True",
+            cases=lambda rand: _cases(rand, diagonal=False),
+            oracle=_oracle(_neighbours, _side_by_side, lambda mask: mask.logical_not()),
+            returns=Float("batch seq d"),
+            milestones=_milestones(change_mask=lambda mask: ~mask),
+            misconceptions=_mistakes(
+                _true_hides,
+                **{
+                    "mask-transposed": _true_hides.replace(change_mask=lambda mask: ~mask.T).wrong(
+                        "You exchanged the rows and the columns of the mask. A row is the position that asks."
+                    ),
+                },
+            ),
+        ),
+        "interleaved": member(
+            """
+            Write attention with many heads. `q`, `k` and `v` have the shape `[batch, seq, d]`, and `d` is divisible by
+            `n_heads`. The entries are dealt to the heads like cards: entry 0 goes to head 0, entry 1 to head 1, and
+            after the last head comes head 0 again. In the end, each number of a result goes back to the place of its
+            entry: the first number of head 1 becomes entry 1. There is no output layer and no dropout.
+
+            `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+
+            Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
+            softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
+            """,
+            clause="the entries are dealt to the heads in turn, and the results go back to the places of the entries",
+            oracle=_oracle(_dealt, _back_in_place),
+            returns=Float("batch seq d"),
+            milestones=_milestones(split=_deal),
+            misconceptions=_mistakes(
+                _interleaved,
+                **{
+                    "not-dealt-back": _interleaved.replace(merge=_merge).wrong(
+                        "The heads are right, but you put their results side by side. Each number should go back to the"
+                        " place of its entry."
+                    ),
+                    "only-dealt-back": _interleaved.replace(split=_split).wrong(
+                        "Your heads consist of neighbouring entries. Deal the entries in turn: entry i goes to head"
+                        " i % n_heads."
+                    ),
+                    "true-means-hidden": _interleaved.replace(change_mask=lambda mask: ~mask).wrong(
+                        "Your mask is inverted: in this task, True means visible."
+                    ),
+                },
+            ),
+        ),
+        "averaged-weights": member(
+            """
+            Write attention with many heads that agree. `q`, `k` and `v` have the shape `[batch, seq, d]`, and `d` is
+            divisible by `n_heads`. Neighbouring entries belong to the same head, as in this lesson. Each head computes
+            its weights from its own queries and keys. Then all heads use the same weights, namely the mean of the
+            weights of all heads, and mix their own values with it. The results of the heads are put side by side.
+            There is no output layer and no dropout.
+
+            `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+
+            Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
+            softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
+            """,
+            clause="every head mixes its values with the mean of the weights of all heads",
+            oracle=_oracle(_neighbours, _side_by_side, change_weights=lambda w: w.mean(0).repeat(len(w), 1, 1, 1)),
+            returns=Float("batch seq d"),
+            milestones=_milestones(change_weights=_average),
+            misconceptions=_mistakes(
+                _averaged,
+                **{
+                    "averages-scores": _attend.replace(normalise=lambda scores: F.softmax(_average(scores), -1)).wrong(
+                        "You took the mean of the scores and applied the softmax to it. Apply the softmax in each head"
+                        " first, then take the mean of the weights."
+                    ),
+                    "sums-weights": _attend.replace(
+                        change_weights=lambda w: w.sum(-3, keepdim=True).expand_as(w)
+                    ).wrong("You added the weights of the heads, so they sum to n_heads. Take their mean."),
+                    "averages-results": _attend.replace(
+                        merge=lambda x: _merge(x.mean(-3, keepdim=True).expand_as(x))
+                    ).wrong(
+                        "You took the mean of the results of the heads. Take the mean of the weights, so that each head"
+                        " still mixes its own values."
+                    ),
+                    "true-means-hidden": _averaged.replace(change_mask=lambda mask: ~mask).wrong(
+                        "Your mask is inverted: in this task, True means visible."
+                    ),
+                },
+            ),
+        ),
+        "summed": member(
+            """
+            Write attention with many heads whose results are added. `q`, `k` and `v` have the shape `[batch, seq, d]`,
+            and `d` is divisible by `n_heads`. Neighbouring entries belong to the same head, as in this lesson, so each
+            head has `d // n_heads` entries. In the end, the results of the heads are not put side by side, but added
+            number by number. There is no output layer and no dropout.
+
+            `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+
+            Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
+            softmax. Return only the sum, in the shape `[batch, seq, d_head]`, where `d_head` is `d // n_heads`.
+            """,
+            clause="the results of the heads are added instead of put side by side",
+            oracle=_oracle(_neighbours, lambda results, heads: results.sum(0)),
+            returns=Float("batch seq d_head"),
+            milestones=_milestones(),
+            misconceptions=_mistakes(
+                _summed,
+                **{
+                    "averaged": _attend.replace(merge=lambda x: x.mean(-3)).wrong(
+                        "You took the mean of the results of the heads. The task asks for their sum."
+                    ),
+                    "summed-entries": _attend.replace(merge=lambda x: x.sum(-1).transpose(-1, -2)).wrong(
+                        "You added the entries inside each head, so there is one number for each head. Add the results"
+                        " of the heads, entry by entry."
+                    ),
+                    "true-means-hidden": _summed.replace(change_mask=lambda mask: ~mask).wrong(
+                        "Your mask is inverted: in this task, True means visible."
+                    ),
+                },
+            ),
+        ),
+    },
+)

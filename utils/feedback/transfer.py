@@ -1,0 +1,179 @@
+"""Transfer exercises: a lesson ends with a family of tasks without hints, and each learner gets one of them.
+
+The members of a family have one name and one signature, so the page contains one stub. Each member is an `Exercise`
+with its own oracle, cases and misconceptions. Answers to the other members' tasks, and to the task of the lesson, are
+misconceptions that `transfer_family` adds. CONTRIBUTING.md explains an example.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from utils.feedback.exercise import (
+    Exercise,
+    UnknownExercise,
+    Wrong,
+    family_members,
+    find_exercise,
+    make_exercise,
+    register_exercise,
+)
+from utils.feedback.learner_seed import FIXED, TITLE, TaskCode, assign_task, learner_seed
+from utils.feedback.report import Note
+from utils.show import html
+
+OTHER_TASK = "other-task-"  # begins the id of a misconception; the id of the other member follows
+LESSON_TASK = "as-in-the-lesson"
+NO_HINTS = (
+    "This exercise has no hints, because it shows whether you can use the lesson in a new situation."
+    ' `task("{0}")` shows your task again.'
+)
+NO_SOLUTION = 'This exercise has no solution to look up, because each learner has another task. See `task("{0}")`.'
+_WIDTH = 90  # characters of a line in a terminal
+
+
+class LessonTask(NamedTuple):
+    """An answer with the convention of the lesson, and a clause that says what this answer does."""
+
+    clause: str
+    oracle: Callable
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a family, created by `member(...)`. The docstring of `member` explains the fields."""
+
+    task: str
+    clause: str
+    oracle: Callable
+    misconceptions: Mapping[str, Wrong]
+    fields: Mapping[str, Any]
+
+
+def member(
+    task: str, *, clause: str, oracle: Callable, misconceptions: Mapping[str, Wrong] | None = None, **fields: Any
+) -> Member:
+    """Declare a member of a family.
+
+    Args:
+        task: what the learner reads. Blank lines separate paragraphs. An indented paragraph is code.
+        clause: what a right answer does, as a clause with "your": "your mask hides a position where it is True".
+        oracle: a function with the learner's signature; see `utils.feedback.exercise.exercise`.
+        misconceptions: wrong answers to this task. The other tasks are added automatically.
+        fields: further fields of `Exercise`. They replace the fields of the family.
+    """
+    return Member(inspect.cleandoc(task), clause, oracle, misconceptions or {}, fields)
+
+
+def transfer_family(
+    name: str, *, members: Mapping[str, Member], lesson: LessonTask | None = None, **fields: Any
+) -> None:
+    """Declare a family of transfer exercises. The lesson is the one whose module contains this call.
+
+    Args:
+        name: the function or class that the learner writes, for all members.
+        members: the members by id, at least four. The page in `solutions/` contains the answer to the first member.
+        lesson: the convention of the lesson, if an answer with this convention has the same arguments.
+        fields: fields of `Exercise` that all members share, such as `cases` and `returns`.
+
+    Raises:
+        ValueError: there are fewer than four members, or another lesson has an exercise of this name.
+    """
+    if len(members) < 4:
+        raise ValueError(f"The family {name} needs at least four members, but has {len(members)}.")
+    module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+    family = tuple(
+        make_exercise(
+            name,
+            module,
+            own.oracle,
+            {**_other_tasks(id, members, lesson), **own.misconceptions},
+            hints=(),
+            member=id,
+            task=own.task,
+            **{**fields, **own.fields},
+        )
+        for id, own in members.items()
+    )
+    register_exercise(family[0], family)
+
+
+def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
+    """Return the misconceptions of a member that solve another task."""
+    own = f"In your task, {members[id].clause}."
+    wrong = {
+        OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")
+        for other, each in members.items()
+        if other != id
+    }
+    if lesson is not None:
+        wrong[LESSON_TASK] = Wrong(lesson.oracle, f"You solved the task of the lesson, in which {lesson.clause}. {own}")
+    return wrong
+
+
+# --- the learner's own task -----------------------------------------------------------------------------
+
+
+def find_own_exercise(name: str) -> Exercise:
+    """Return the exercise called `name`; for a family of transfer exercises, the member that this learner gets.
+
+    Raises:
+        UnknownExercise: no exercise has this name.
+    """
+    exercise = find_exercise(name)
+    if not exercise.member or "/" in name:
+        return exercise
+    return family_members(exercise)[own_task_code(exercise).number - 1]
+
+
+def own_task_code(exercise: Exercise) -> TaskCode:
+    """Return the code of this learner's task in the family of a transfer exercise."""
+    return assign_task(learner_seed(), exercise.name, len(family_members(exercise)))
+
+
+class TaskNote(Note):
+    """The text of a task. As HTML, its indented paragraphs are blocks of code."""
+
+    def _repr_html_(self) -> str:
+        parts = [f"<b>{html.escape(self.title)}</b>"]
+        for paragraph in self.text.split("\n\n"):
+            if paragraph.startswith("    "):
+                parts.append(html.code_block(textwrap.dedent(paragraph)))
+            else:
+                parts.append(f'<div style="margin:6px 0">{html.inline_html(" ".join(paragraph.split()))}</div>')
+        return html.card("".join(parts))
+
+
+def task(exercise: Any) -> Note:
+    """Show the learner's own task in a transfer exercise, with the code of the task.
+
+    Args:
+        exercise: the name of the exercise in quotes, or the function or class.
+    """
+    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", "")
+    try:
+        own = find_own_exercise(name)
+    except UnknownExercise as error:
+        return Note("task", str(error))
+    if not own.member:
+        return Note("task", f"`{name}` is no transfer exercise. The text above its cell says what to write.")
+    code = own_task_code(own)
+    text = own.task
+    if code.seed == FIXED:
+        text += f"\n\nThis is one of {len(family_members(own))} tasks. Each learner gets one of them."
+    return TaskNote(f"{TITLE} ({code})", wrap_paragraphs(text))
+
+
+def wrap_paragraphs(text: str) -> str:
+    """Wrap the lines of each paragraph, except for indented paragraphs."""
+    paragraphs = re.split(r"\n\n+", text)
+    return "\n\n".join(
+        paragraph if paragraph.startswith("    ") else textwrap.fill(" ".join(paragraph.split()), _WIDTH)
+        for paragraph in paragraphs
+    )
