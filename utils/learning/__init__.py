@@ -1,0 +1,1 @@
+"""Measure what learners know: the concept inventory, and the schedule of repeated questions."""
