@@ -99,21 +99,25 @@ def test_next_without_an_answer_stays_and_says_what_to_do(show_sitting):
     assert note(page) == ""
 
 
-def test_the_buttons_stay_where_they_are_from_question_to_question(show_sitting):
+@pytest.mark.parametrize("width", [320, 700, 1100])
+def test_the_buttons_stay_where_they_are(show_sitting, width):
+    """They have one place for all questions, also when an answer is chosen or when Next says that none is."""
     page = show_sitting(1)
-    for width in (320, 700):
-        page.page.set_viewport_size({"width": width, "height": 900})
-        if width == 320:
-            press("Begin")(page)
-        places = set()
-        for _ in range(12):
-            boxes = page.root.locator(".row button").evaluate_all(
-                "all => all.map(one => one.getBoundingClientRect().y + scrollY)"
-            )
-            places.add(tuple(map(round, boxes)))
-            press("Skip")(page)
-        assert len(places) == 1
-        page.root.get_by_role("button", name="Question 1:").click()
+    page.page.set_viewport_size({"width": width, "height": 900})
+    press("Begin")(page)
+    places = set()
+    for _ in FORM_A:
+        for act in (lambda: press("Next")(page), lambda: page.root.get_by_role("radio").nth(3).check()):
+            act()
+            places.add(tuple(map(tuple, page.root.locator(".row button").evaluate_all(_PLACES))))
+        press("Skip")(page)
+    assert len(places) == 1 and len(places.pop()) == 3
+    finish = page.root.get_by_role("button", name="Finish").bounding_box()
+    row = page.root.get_by_role("button", name="Back").bounding_box()
+    assert finish["y"] + finish["height"] <= row["y"]  # a double click on Skip does not finish
+
+
+_PLACES = "all => all.map(one => one.getBoundingClientRect()).map(at => [at.x, at.y + scrollY, at.width, at.height])"
 
 
 def test_keys_alone_answer_and_finish(show_sitting):
