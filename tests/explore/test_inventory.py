@@ -166,6 +166,7 @@ def test_a_sitting_is_recorded_when_it_is_finished_and_shows_only_the_score(show
         right = next(text for text, label in item.choices.items() if label == "correct")
         page.page.clock.run_for(30_000)
         page.root.get_by_role("radio", name=right.replace("`", ""), exact=True).check()
+        assert page.sent_messages()[-1]["minutes"][item.id] == pytest.approx(0.5, abs=0.01)
         press("Next")(page)
     while shown_panel(page) != "Before you finish":
         press("Skip")(page)

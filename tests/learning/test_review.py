@@ -97,6 +97,7 @@ def test_a_clock_that_is_set_back_does_no_harm(places, progress_path):
         review(find(text, START), True, "fairly sure", START)
         assert due_texts(START) == [each for each in ("again",) if text == "first"]
         assert START + DAY <= find(text, START).due < ahead - 10 * DAY
+    assert due_texts(START + 20 * DAY) == ["again", "first"]  # before the wrong date
     assert all(entry["when"] <= START.isoformat() for entry in read_reviews().values())
 
 
@@ -149,6 +150,10 @@ def test_schedules_of_two_machines_are_merged(places, progress_path, tmp_path):
     review(find("q"), False, "", START + 3 * DAY)
     review(find("r"), False, "", START + DAY)
     expected = read_reviews()
+    assert {text: entry["when"] for text, entry in expected.items()} == {
+        "q": (START + 3 * DAY).isoformat(),
+        "r": (START + DAY).isoformat(),
+    }
     there = progress_path.read_bytes()
     for first, second in ((here, there), (there, here)):
         progress_path.write_bytes(first)

@@ -80,6 +80,7 @@ def test_a_warm_up_asks_three_questions_in_their_context_and_mixes_lessons(answe
 def test_a_question_that_fails_is_asked_again_in_the_same_session(answered):
     now = LATER + timedelta(hours=1)
     box = view(now).warm_up().make_box()
+    assert texts(box)[0] == "Lesson 06. What is the variance? Square −3, −1, 1 and 3, then take the mean. The variance:"
     assert len(box.children) == 3 and all(widget.state["sure"] == "" for widget in box.children)
     say(box.children[0], right=False)
     assert texts(box)[3] == texts(box)[0] and box.children[3].state["done"] == "" and len(box.children) == 4
