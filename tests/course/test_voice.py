@@ -7,7 +7,15 @@ import pytest
 
 from utils import lessons
 from utils.feedback.exercise import all_exercises
-from utils.instructor.lesson_time import count_words, is_stated_right, needed_minutes, prose, visible_code
+from utils.instructor.lesson_time import (
+    count_words,
+    is_stated_right,
+    needed_minutes,
+    prose,
+    shows_progress,
+    visible_code,
+)
+from utils.learning import inventory
 from utils.lessons import markers
 
 LESSONS = [lessons.read_lesson(path) for path in lessons.all_lessons()]
@@ -23,7 +31,11 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.stem for le
 @each_lesson
 def test_size(lesson):
     sizes = [len(lines) for lines in visible_code(lesson)]
-    assert len(lesson.cells) <= 60 and statistics.median(sizes) <= 6 and max(sizes) <= 25
+    assert (
+        sum(not shows_progress(cell) for cell in lesson.cells) <= 60
+        and statistics.median(sizes) <= 6
+        and max(sizes) <= 25
+    )
 
 
 @pytest.mark.parametrize("lesson", LESSONS[1:], ids=[lesson.stem for lesson in LESSONS[1:]])
@@ -59,6 +71,21 @@ def test_the_last_line_leads_to_the_next_lesson(lesson):
         assert said.startswith(f"lesson {after[0].stem[:2]}, [*{title}*]({after[0].stem}.ipynb), ")
     else:
         assert not after, f"lesson {after[0].stem[:2]} follows: let the last line of {lesson.stem} lead there"
+
+
+@each_lesson
+def test_the_last_cell_says_how_many_questions_are_due(lesson):
+    assert lesson.cells[-2].source.splitlines()[-1].startswith(("**Next:**", "progress().inventory()"))
+    assert lesson.cells[-1].source == "from utils import progress\n\nprogress().due()"
+    assert sum("progress().due()" in cell.source for cell in lesson.cells) == 1
+
+
+def test_the_inventory_is_offered_in_the_lessons_that_decide_which_form_is_due():
+    offered = [lesson for lesson in LESSONS if any("progress().inventory()" in c.source for c in lesson.cells)]
+    assert [lesson.name for lesson in offered] == [inventory.FIRST_LESSON, inventory.LAST_LESSON]
+    for lesson in offered:
+        assert "course (optional)\n" in prose(lesson)
+        assert f"Its {'ten' if inventory.MINUTES == 10 else ''} minutes are not part of the time" in prose(lesson)
 
 
 @each_lesson

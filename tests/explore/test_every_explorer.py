@@ -19,6 +19,8 @@ from tests.explore.test_where_the_answer_comes_from import copying
 from tests.show.figure_checks import TOKENS
 from utils import explore
 from utils.gpt2 import load_tokenizer
+from utils.learning.forms import load_form
+from utils.learning.inventory import Sitting
 from utils.models.abc_sorter import Sorter
 from utils.models.toy_transformer import CharTokenizer, load_cogmodel
 from utils.show.widget import make_widget, read_shared
@@ -68,13 +70,14 @@ EXPLORERS = {  # how to create each explorer
     "sorter": sorter,
     "writer": writer,
     "patching": copying,
+    "inventory": lambda: Sitting(1).widget,
 }
 
 
 def test_none_is_left_out():
     missing = set(explore.__all__) - {"my_sentence"} - set(EXPLORERS)  # my_sentence returns a string
     assert not missing, f"add these to EXPLORERS, here and in tests/browser/widgets.py: {missing}"
-    assert set(EXPLORERS) <= set(explore.__all__)
+    assert set(EXPLORERS) - {"inventory"} <= set(explore.__all__)  # `progress().inventory()` shows the inventory
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -163,6 +166,26 @@ def both(page):
         page.root.locator("button.choice").nth(n).click()
 
 
+def go_to(panel):
+    """Skip the questions of the inventory until the panel with this name is shown."""
+
+    def act(page):
+        press("Begin")(page)
+        while not page.root.get_by_role("group", name=panel, exact=True).count():
+            press("Skip")(page)
+
+    return act
+
+
+def result_of(sitting):
+    """The last panel of the inventory, with half of the answers right."""
+    widget = Sitting(sitting).widget
+    concepts = [[item.concept, n % 2 == 0] for n, item in enumerate(load_form("b"))] if sitting > 1 else []
+    result = {"score": 6, "n": 12, "concepts": concepts, "saved": True}
+    widget.state = {**widget.state, "place": "result", "result": result}
+    return widget
+
+
 def put(name, value):
     return lambda page: page.set_control(name, value)
 
@@ -180,6 +203,11 @@ SEEN = {name: (make, rests) for name, make in EXPLORERS.items()} | {
     "quiz, answered": (quiz, both),
     "causal, masked": (EXPLORERS["causal"], put("mask", True)),
     "dot_product, flat": (explore.dot_product, put("length_a", 0)),
+    "inventory, question": (EXPLORERS["inventory"], press("Begin")),
+    "inventory, code": (EXPLORERS["inventory"], go_to("Question 3 of 12")),
+    "inventory, before the end": (EXPLORERS["inventory"], go_to("Before you finish")),
+    "inventory, result": (lambda: result_of(1), rests),
+    "inventory, concepts": (lambda: result_of(2), rests),
     "next_token, drawn": (EXPLORERS["next_token"], press("Sample")),
     "patching, chosen": (copying, press("before block 0, position 2 ")),
     "sentence, asked": (explore.sentence, write("a cat and a dog")),
@@ -342,7 +370,8 @@ _PLACES_OF_CONTROLS = """root => Object.fromEntries(
     }))"""
 
 
-@pytest.mark.parametrize("name", EXPLORERS)
+# The buttons of the inventory lead to another panel; test_inventory.py tests that they do not move.
+@pytest.mark.parametrize("name", sorted(EXPLORERS.keys() - {"inventory"}))
 def test_nothing_moves_under_the_pointer(show_widget, name):
     """No control moves while the pointer is over a control, and none moves when it is clicked."""
     page = show_widget(EXPLORERS[name]())

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+import zlib
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import utils
@@ -94,7 +96,8 @@ def test_it_holds_the_students_course_and_nothing_else(course, copies):
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "utils"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     ).stdout.split("\0")
-    assert {name for name in filter(None, tracked) if (ROOT / name).exists()} == of_utils(files)
+    packed = {re.sub(r"(/learning/items/.*)\.yaml$", r"\1.bin", name) for name in tracked if (ROOT / name).is_file()}
+    assert packed == of_utils(files)
     assert {name: files[f"{INITIAL_LESSONS}/{name}"] for name in (f"{stem}.md" for stem in STEMS)} == {
         name.removeprefix("course/"): content
         for name, content in files.items()
@@ -102,6 +105,27 @@ def test_it_holds_the_students_course_and_nothing_else(course, copies):
     }
     assert not [name for name in files if "__pycache__" in name or name.startswith((".", "course/."))]
     assert course.stat().st_size < 10e6
+
+
+def test_no_file_can_be_searched_for_the_items_of_the_inventory(course):
+    """A learner or an assistant who reads or searches the files meets no question, no choice and no rationale."""
+    forms = {name: (ROOT / f"utils/learning/items/form_{name}.yaml").read_bytes() for name in "ab"}
+    items = [item for content in forms.values() for item in yaml.safe_load(content)]
+    choices = [choice["text"] for item in items for choice in item["choices"]]
+    texts = [item[part] for item in items for part in ("question", "rationale")]
+    texts += [text for text in choices if len(text.split()) > 6]
+    files = read(course)
+    every = " ".join(" ".join(content.decode("utf-8", "replace").split()) for content in files.values())
+    assert len(texts) > 90 and not [text for text in texts if " ".join(text.split()) in every]
+    assert not [name for name in files if name.endswith(".yaml")]
+    for name, content in forms.items():
+        assert zlib.decompress(files[f"utils/learning/items/form_{name}.bin"]) == content
+
+
+def test_an_uncompressed_form_stops_the_release(tmp_path, course):
+    files = read(course) | {"utils/learning/items/form_a.yaml": b"- id: A1"}
+    faults = audit_zip(write(tmp_path / "made.zip", files))
+    assert faults == ["utils/learning/items/form_a.yaml:1: this file does not belong in a student's copy."]
 
 
 def test_a_learners_assistant_is_told_to_teach(course):

@@ -43,7 +43,9 @@ def learner(store):
     check(row_sums)
     start = {"question": QUESTION, "kind": "number", "answer": 3}
     record_answer("predictions", start, right=False, sure="certain")
-    content = json.loads(store.read_bytes()) | {"inventory": [INVENTORY, {**INVENTORY, "form": "c"}, "damaged"]}
+    sitting = {"seed": 1, "done": True, "when": "2026-01-01T00:00:00+00:00", "items": [INVENTORY]}
+    unfinished, damaged = {**sitting, "done": False}, {**sitting, "items": [{**INVENTORY, "form": "c"}]}
+    content = json.loads(store.read_bytes()) | {"inventory": {"1": sitting, "2": unfinished, "3": damaged}}
     store.write_text(json.dumps(content), encoding="utf-8")
     return store
 

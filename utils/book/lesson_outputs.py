@@ -24,7 +24,9 @@ from utils.lessons import ROOT, Lesson, write_atomically
 from utils.show.widget import read_script
 
 # The scripts of all kinds of widgets.
-SCRIPTS = [path for folder in ("explore", "training") for path in sorted((ROOT / "utils" / folder).glob("*.js"))]
+SCRIPTS = [
+    path for name in ("explore", "learning", "training") for path in sorted((ROOT / "utils" / name).glob("*.js"))
+]
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
 # Notebooks import none of these packages.
 _NOT_IN_NOTEBOOKS = ("book", "cli", "grading", "instructor")

@@ -29,11 +29,16 @@ LIBRARY = re.compile(r"<script>(\(async \(\) => \{\nif \(window\.CircuitsVis \|\
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
-_PROGRESS = re.compile(r"(?m)^progress\(\)")
-IN_LAB = (
-    "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the place"
-    " where you stopped. This page stores nothing about you."
-)
+_PROGRESS = re.compile(r"(?m)^progress\(\)(?:\.(\w+)\(\))?$")
+# For each call of `progress()`, the text that the book shows instead of the solved run's output. A cell without a text
+# is left out. The book contains no item of the concept inventory.
+IN_LAB = {
+    None: "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the"
+    " place where you stopped. This page stores nothing about you.",
+    "inventory": "In JupyterLab, this asks the twelve questions of the concept inventory. This page stores nothing"
+    " about you, so it does not contain them.",
+    "due": "",
+}
 _ANCHOR = re.compile(r"\]\(#([^)\s]+)\)")
 
 
@@ -57,8 +62,10 @@ def make_lesson_page(lesson: Lesson, outputs: Outputs, intro: str, with_answers:
             cells.append(_markdown_cell(lesson, cell, source, intro if not cells else ""))
             continue
         is_gap = source != lessons.solved_source(cell)
-        if _PROGRESS.search(source):  # the output would show the solved run's progress, not the reader's
-            shown = [{"output_type": "display_data", "data": {"text/html": html.card(IN_LAB)}, "metadata": {}}]
+        if call := _PROGRESS.search(source):  # the output would show the solved run's progress, not the reader's
+            if not IN_LAB[call[1]]:
+                continue
+            shown = [_card_output(IN_LAB[call[1]])]
         page_outputs = [_page_output(each, outputs["widgets"], lesson) for each in shown]
         cells.append(_code_cell(lesson, cell, source, page_outputs, is_gap))
         for exercise in _checked_exercises(lesson, cell):
@@ -118,6 +125,10 @@ def render_hints(exercise: Exercise) -> str:
 
 
 # --- outputs --------------------------------------------------------------------------------------------
+
+
+def _card_output(text: str) -> dict[str, Any]:
+    return {"output_type": "display_data", "data": {"text/html": html.card(text)}, "metadata": {}}
 
 
 def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:

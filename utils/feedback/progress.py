@@ -1,4 +1,4 @@
-"""A learner's progress: passed exercises and answered questions, stored in one small file on this machine only.
+"""A learner's progress: exercises, questions, reviews and the inventory, in one small file on this machine only.
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +27,9 @@ from utils.lessons.files import hold_lock, write_atomically
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 STATES = ("passed", "failed", "todo")
 NAME = ".progress.json"
-ANSWERS = "answers"  # this key and the next three are beside the names of the lessons; no lesson has these names
-LEARNER = "learner"  # the key of the seed that decides which transfer tasks the learner gets
-INVENTORY = "inventory"  # the key of the list of answers to the concept inventory
-LAST_ATTEMPT = "last_attempt"  # the key of the time of the last attempt; the log contains only minutes between attempts
+# Keys beside the names of the lessons; no lesson has one of these names. LEARNER contains the seed that chooses the
+# learner's transfer tasks. LAST_ATTEMPT is a time: the log contains only the minutes between attempts.
+ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
@@ -58,14 +58,8 @@ def read_progress() -> ProgressTable:
     return {
         lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
         for lesson, entries in tables.items()
-        if lesson not in (ANSWERS, LEARNER)
+        if lesson not in (LEARNER, *_OTHER_TABLES)
     }
-
-
-def read_inventory() -> list[Any]:
-    """Return the stored answers to the concept inventory, one for each item of each completed sitting."""
-    entries = _load_or_empty().get(INVENTORY)
-    return entries if isinstance(entries, list) else []
 
 
 def read_answers() -> dict[str, dict[str, Any]]:
@@ -73,10 +67,26 @@ def read_answers() -> dict[str, dict[str, Any]]:
 
     `start` contains the arguments that created the question, so that it can be repeated.
     """
-    table = _load_or_empty().get(ANSWERS)
-    answers = table if isinstance(table, dict) else {}
-    valid = {question: entry for question, entry in answers.items() if _is_answer(entry)}
-    return dict(sorted(valid.items(), key=lambda pair: pair[1]["when"]))
+    return dict(sorted(_valid_entries(ANSWERS).items(), key=lambda pair: pair[1]["when"]))
+
+
+def read_reviews() -> dict[str, dict[str, Any]]:
+    """Return `{question: {"stability", "difficulty", "due", "when"}}`, the schedule of the questions asked again."""
+    return _valid_entries(REVIEWS)
+
+
+def read_sittings() -> dict[int, dict[str, Any]]:
+    """Return `{sitting: {"seed", "done", "when", "items"}}` of the concept inventory, complete or not.
+
+    `items` has one entry for each answered or skipped item: `{"form", "sitting", "item", "choice", "minutes"}`.
+    """
+    return {int(name): entry for name, entry in _valid_entries(SITTINGS).items() if name in ("1", "2", "3")}
+
+
+def _valid_entries(table: str) -> dict[str, dict[str, Any]]:
+    entries = _load_or_empty().get(table)
+    is_valid = _OTHER_TABLES[table]
+    return {name: entry for name, entry in entries.items() if is_valid(entry)} if isinstance(entries, dict) else {}
 
 
 def record_attempt(
@@ -156,6 +166,23 @@ def _is_seed(value: object) -> bool:
     return isinstance(value, str) and len(value) == 6 and value.isascii() and value.isalnum() and value.isupper()
 
 
+def record_review(question: str, schedule: Mapping[str, Any]) -> None:
+    """Record when a question is due next; see `read_reviews`. Never raises."""
+    _update_file(lambda content: _table(content, REVIEWS).__setitem__(question, dict(schedule)))
+
+
+def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
+    """Record a sitting of the inventory; see `read_sittings`. A complete sitting never changes. Never raises."""
+
+    def update(content: dict[str, Any]) -> None:
+        sittings = _table(content, SITTINGS)
+        earlier = sittings.get(str(sitting), {})
+        if not (_is_sitting(earlier) and earlier["done"]):
+            sittings[str(sitting)] = dict(entry)
+
+    _update_file(update)
+
+
 def merge_progress(source: Path) -> int:
     """Add the content of another progress file to this one. Return how many exercises are passed that were not before.
 
@@ -187,7 +214,11 @@ def _count_passed() -> int:
 
 
 def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
-    """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins."""
+    """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins.
+
+    Of two sittings of the inventory, a complete one wins. If both are complete, the earlier one wins, because the later
+    one repeats it.
+    """
     times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
     if times:
         content[LAST_ATTEMPT] = max(times)
@@ -197,10 +228,14 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
             continue
         mine = _table(content, table)
         for name, entry in theirs.items():
-            is_valid = _is_answer if table == ANSWERS else _is_entry
+            is_valid = _OTHER_TABLES.get(table, _is_entry)
             both = [each for each in (mine.get(name), entry) if isinstance(each, dict) and is_valid(each)]
+            complete = [each for each in both if table == SITTINGS and each["done"]]
+            if complete:
+                mine[name] = dict(min(complete, key=lambda each: each["when"]))
+                continue
             mine[name] = dict(max(both, key=lambda each: each["when"])) if both else mine.get(name, entry)
-            if both and table != ANSWERS:
+            if both and table not in _OTHER_TABLES:
                 mine[name]["status"] = min((each["status"] for each in both), key=STATES.index)
                 mine[name]["tries"] = max(each["tries"] for each in both)
 
@@ -332,3 +367,37 @@ def _is_entry(entry: object) -> bool:
     if not isinstance(entry, dict) or entry.get("status") not in STATES:
         return False
     return isinstance(entry.get("tries"), int) and isinstance(entry.get("when"), str)
+
+
+def _is_review(entry: object) -> bool:
+    if not isinstance(entry, dict) or not all(_is_amount(entry.get(name)) for name in ("stability", "difficulty")):
+        return False
+    return entry["stability"] > 0 and all(_is_time(entry.get(name)) for name in ("due", "when"))
+
+
+def _is_sitting(entry: object) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("done"), bool) or not _is_time(entry.get("when")):
+        return False
+    items = entry.get("items")
+    return isinstance(entry.get("seed"), int) and isinstance(items, list) and all(map(_is_item, items))
+
+
+def _is_item(item: object) -> bool:
+    if not isinstance(item, dict) or item.get("sitting") not in (1, 2, 3) or not _is_amount(item.get("minutes")):
+        return False
+    return item.get("form") in ("a", "b") and all(isinstance(item.get(name), str) for name in ("item", "choice"))
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_time(value: object) -> bool:
+    """Tell whether the value is a time in UTC, as this module writes it."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo == timezone.utc
+    except ValueError:
+        return False
+
+
+_OTHER_TABLES = {ANSWERS: _is_answer, REVIEWS: _is_review, SITTINGS: _is_sitting}  # how to recognise a valid entry

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from utils import lessons
 from utils.feedback.exercise import all_exercises
-from utils.lessons import Lesson, markers
+from utils.lessons import Cell, Lesson, markers
 
 WORDS_PER_MINUTE = 150
 LINES_PER_MINUTE = 15  # lines of code
@@ -16,12 +16,20 @@ MINUTES_PER_TRANSFER_EXERCISE = 6
 MINUTES_PER_QUESTION = 1  # a prediction or a quiz
 STEP = 5  # A page states its time as a multiple of five minutes.
 
+# An optional section ends at the next heading or at the line that leads to the next lesson.
+_OPTIONAL = re.compile(r"(?ms)^## [^\n]*\(optional\)$.*?(?=^## |^\*\*Next:\*\*|\Z)")
+_PROGRESS = re.compile(r"(?m)^progress\(\)")
 _STATED = re.compile(r"(?<=\*\*Time:\*\* )\d+(?= minutes)")
 
 
+def shows_progress(cell: Cell) -> bool:
+    """Tell whether a cell calls `progress()`. It is about the learner, not about the subject of the lesson."""
+    return cell.kind == "code" and bool(_PROGRESS.search(cell.source))
+
+
 def visible_code(lesson: Lesson) -> list[list[str]]:
-    """Return the lines that a reader sees in each code cell, without blank lines and markers."""
-    cells = [cell.source.splitlines() for cell in lesson.cells if cell.kind == "code"]
+    """Return the lines that a reader sees in each code cell, without blank lines, markers and calls of `progress()`."""
+    cells = [cell.source.splitlines() for cell in lesson.cells if cell.kind == "code" and not shows_progress(cell)]
     return [[line for line in lines if line.strip() and not markers.looks_like_marker(line)] for lines in cells]
 
 
@@ -36,13 +44,16 @@ def count_words(text: str) -> int:
 
 
 def needed_minutes(lesson: Lesson) -> float:
-    """Return the unrounded estimate of minutes, from the length of the page and its number of exercises."""
+    """Return the unrounded estimate of minutes, from the length of the page and its number of exercises.
+
+    Sections whose headings end with "(optional)" do not count.
+    """
     lines = [line for cell in visible_code(lesson) for line in cell]
     questions = sum(line.startswith(("explore.predict(", "explore.quiz(")) for line in lines)
     exercises = [exercise for exercise in all_exercises().values() if exercise.lesson == lesson.name]
     minutes = [MINUTES_PER_TRANSFER_EXERCISE if each.member else MINUTES_PER_EXERCISE for each in exercises]
     return (
-        count_words(prose(lesson)) / WORDS_PER_MINUTE
+        count_words(_OPTIONAL.sub("", prose(lesson))) / WORDS_PER_MINUTE
         + len(lines) / LINES_PER_MINUTE
         + sum(minutes)
         + questions * MINUTES_PER_QUESTION

@@ -24,6 +24,7 @@ from utils.instructor.build import BuildError, student_files
 from utils.instructor.html_text import extract_text
 from utils.instructor.leaks import find_leaks, find_markers, find_short_answers, find_whole_answers
 from utils.instructor.strip import MarkerError, StrippedLesson, strip_answers, strip_notes
+from utils.learning.forms import pack_form, packed_path
 from utils.lessons import ROOT, Lesson
 
 COPIED_FILES = ("LICENSE", "environment.yml", "postBuild", "pyproject.toml", "requirements.lock")
@@ -32,6 +33,7 @@ FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 # The template for a new lesson, and the page that explains markers.
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
+FORMS = "utils/learning/items/*.yaml"  # the concept inventory; a release contains its forms compressed
 MANIFEST = "release.txt"  # additional files to pack, one path per line; without git, it must list all files
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
@@ -153,6 +155,8 @@ def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[
     files = {f"course/{name}": content for name, content in pairs.items()}
     files |= {f"{INITIAL_LESSONS}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
     files |= {name: (root / name).read_bytes() for name in tracked if name.startswith("utils/")}
+    for name in [name for name in files if PurePosixPath(name).match(FORMS)]:
+        files[packed_path(PurePosixPath(name)).as_posix()] = pack_form(files.pop(name))
     files |= {name: (root / name).read_bytes() for name in COPIED_FILES}
     files |= {name: (TEMPLATES / name).read_bytes() for name in FROM_TEMPLATES}
     page = _readme((root / "README.md").read_text(encoding="utf-8"), solved, with_site=bool(site))
@@ -263,7 +267,7 @@ def _is_allowed(name: str, solved: set[str]) -> bool:
         return bool(lessons.FILE_NAME.fullmatch(name.removeprefix(f"{INITIAL_LESSONS}/")))
     if folder == "solutions":
         return rest == "__init__.py" if not rest.endswith(".md") else rest[:-3] in solved
-    if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name):
+    if lessons.FILE_NAME.fullmatch(PurePosixPath(name).name) or PurePosixPath(name).match(FORMS):
         return False
     return folder in ("utils", "docs", "book") or name in (*COPIED_FILES, *FROM_TEMPLATES, "README.md")
 

@@ -1,1 +1,1 @@
-"""The records of a learner, as data: the log of attempts, and the file that a learner may share."""
+"""What a learner knows and did: the concept inventory, the schedule of questions, the log of attempts, sharing."""

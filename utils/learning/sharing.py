@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from utils import lessons
-from utils.feedback.progress import progress_path, read_answers, read_inventory
+from utils.feedback.progress import progress_path, read_answers
 from utils.learning.attempts import LONGEST_NAME, Attempt, read_attempts
+from utils.learning.inventory import read_inventory
 from utils.show.html import TEXT_COLOUR, escape, inline_html, text_line
 
 FILE_NAME = "learning.json"

@@ -1,10 +1,9 @@
-"""Compare learners' confidence in their answers with how often they were correct, and repeat old questions."""
+"""Compare learners' confidence in their answers with how often they were correct."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from utils.feedback.progress import read_answers
 from utils.show.html import escape
@@ -15,7 +14,6 @@ SURE = {
     "guessing": "when guessing",
     "": "confidence not stated",
 }
-WARM_UP = 3  # the number of questions in a warm-up
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,6 @@ class Calibration:
     @property
     def n_correct(self) -> int:
         return sum(right for right, _ in self.counts.values())
-
-    @property
-    def repeated(self) -> str:
-        """The questions that a warm-up asks again, in words."""
-        few = "this question" if self.n_answers == 1 else "these questions"
-        return few if self.n_answers <= WARM_UP else "three of these questions"
 
     def __str__(self) -> str:
         if not self.n_answers:
@@ -74,42 +66,3 @@ def load_calibration() -> Calibration:
         verdicts = [entry["right"] for entry in answers if entry["sure"] == sure]
         counts[sure] = (sum(verdicts), len(verdicts))
     return Calibration(counts)
-
-
-class WarmUp:
-    """A few questions that the learner answers again. A terminal shows only the text of each question."""
-
-    def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        self.entries = entries
-
-    def __repr__(self) -> str:
-        if not self.entries:
-            return "There are no questions to repeat yet: answer a prediction or a quiz in a lesson first."
-        return "\n".join(f"{n}. {entry['start']['question']}" for n, entry in enumerate(self.entries, 1))
-
-    def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        if not self.entries:
-            print(self)
-        for entry in self.entries:
-            display(question_widget(entry))
-
-
-def question_widget(entry: Mapping[str, Any]) -> Any:
-    """Return a new widget that asks a recorded question. It does not show the recorded answer."""
-    from utils.explore import predictions, quizzes
-    from utils.explore.answer_events import handle_answer_event
-    from utils.show.widget import make_widget
-
-    start = entry["start"]
-    kinds = {"predictions": (predictions, {"guess": "", "done": ""}), "quizzes": (quizzes, {"chosen": []})}
-    module, empty = kinds[entry["kind"]]
-    state = {**empty, "sure": ""}
-    return make_widget(module.__file__, start["question"], start, state, on_message=handle_answer_event)
-
-
-def load_warm_up() -> WarmUp:
-    """Return the questions that were answered longest ago."""
-    known = [entry for entry in read_answers().values() if entry["kind"] in ("predictions", "quizzes")]
-    return WarmUp(known[:WARM_UP])

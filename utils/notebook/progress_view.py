@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from utils import lessons
-from utils.notebook.calibration import SURE, Calibration, WarmUp, load_calibration, load_warm_up
+from utils.learning.clock import Clock, utc_now
+from utils.learning.inventory import ask_inventory
+from utils.notebook.calibration import Calibration, load_calibration
 from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgress, load_progress
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
+from utils.notebook.warm_up import AT_MOST, WarmUp, due_sentence, load_warm_up
 from utils.show.html import TEXT_COLOUR, code_block, escape, inline_html, status_mark
 
 if TYPE_CHECKING:
@@ -21,13 +26,41 @@ SHOWN = "progress().save() writes my_course.html, a page that shows what you bui
 class ProgressView:
     """The result of `progress()`: plain text in a terminal, a list with links in a notebook."""
 
-    def __init__(self, pages: list[LessonProgress], answers: Calibration | None = None):
-        self.pages = pages
-        self.answers = answers or Calibration(dict.fromkeys(SURE, (0, 0)))
+    def __init__(self, pages: list[LessonProgress] | None = None, clock: Clock = utc_now):
+        self.clock = clock
+        if pages is not None:
+            self.pages = pages
 
-    def warm_up(self) -> WarmUp:
-        """Ask again up to three predictions or quizzes that were answered longest ago."""
-        return load_warm_up()
+    @cached_property
+    def pages(self) -> list[LessonProgress]:
+        """All lessons. They are read when they are first needed, because `due` needs none."""
+        return load_progress()
+
+    @cached_property
+    def answers(self) -> Calibration:
+        """How often first answers were right."""
+        return load_calibration()
+
+    def warm_up(self, n: int = AT_MOST) -> WarmUp:
+        """Ask up to `n` predictions and quizzes again that are due for review.
+
+        Raises:
+            ValueError: `n` is not a positive whole number.
+        """
+        return load_warm_up(n, self.clock)
+
+    def due(self) -> None:
+        """Print how many questions are due for review, or nothing if none is due."""
+        if sentence := due_sentence(self.clock):
+            print(sentence)
+
+    def inventory(self) -> Any:
+        """Ask the form of the concept inventory that is due, or print when the next form is due."""
+        asked = ask_inventory(self.clock)
+        if not isinstance(asked, str):
+            return asked
+        print(asked)
+        return None
 
     def save(self, who: str = "", path: str | Path = NAME) -> None:
         """Write `my_course.html`, a page that shows what you built.
@@ -104,7 +137,7 @@ class ProgressView:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
         if self.answers.n_answers:
-            lines += [str(self.answers), f"progress().warm_up() asks {self.answers.repeated} again."]
+            lines += [str(self.answers), *filter(None, [due_sentence(self.clock)])]
         if self.n_passed:
             lines.append(SHOWN)
         updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
@@ -121,12 +154,9 @@ class ProgressView:
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
         if self.answers.n_answers:
-            parts.append(
-                self.answers.html()
-                + f"<div><code>progress().warm_up()</code> asks {self.answers.repeated} again.</div>"
-            )
+            parts += [self.answers.html(), f"<div>{_mark_calls(due_sentence(self.clock))}</div>"]
         if self.n_passed:
-            parts.append(f"<div>{inline_html(SHOWN.replace('progress().save()', '`progress().save()`'))}</div>")
+            parts.append(f"<div>{_mark_calls(SHOWN)}</div>")
         if any(page.updates for page in self.pages):
             parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages)]
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
@@ -167,10 +197,15 @@ def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
     return f'<span title="{state}" style="{style}">{status_mark(item.state)}&nbsp;{name}</span>'
 
 
+def _mark_calls(text: str) -> str:
+    """Return the text as HTML, with calls such as `progress().save()` as code."""
+    return inline_html(re.sub(r"progress\(\)\.\w+\(\)", r"`\g<0>`", text))
+
+
 def _link_html(address: str | None, inside: str) -> str:
     return f'<a href="{escape(address)}" style="text-decoration:underline">{inside}</a>' if address else inside
 
 
 def progress() -> ProgressView:
     """Show your progress in all lessons and exercises, with a link to the next exercise."""
-    return ProgressView(load_progress(), load_calibration())
+    return ProgressView()

@@ -1,0 +1,192 @@
+"""Schedule the questions of the course, so that each is asked again shortly before it would be forgotten.
+
+Each first answer to a prediction or a quiz is a card of FSRS (package `fsrs`, https://github.com/open-spaced-repetition/
+py-fsrs). FSRS estimates how long the learner remembers the answer, from all earlier answers to this question.
+
+| answer | rating | first interval |
+|---|---|---|
+| wrong | Again | 1 day |
+| right, guessing | Hard | 1 day |
+| right, fairly sure, or confidence not stated | Good | 2 days |
+| right, certain | Easy | 8 days |
+
+All intervals are whole days: FSRS's steps of minutes are off, because a session repeats a failed question itself. The
+first answer is never changed by a review. If the learner answers the question in its lesson again, its schedule
+continues with this answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from utils import lessons
+from utils.feedback.progress import read_answers, read_reviews, record_review
+
+if TYPE_CHECKING:
+    from fsrs import Card, Rating, Scheduler
+
+_CONTEXT = re.compile(r"(?m)^\*\*Predict\.\*\* (.+)$")
+ASKED = ("predictions", "quizzes")  # the kinds of questions that can be asked again
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that was answered before.
+
+    Attributes:
+        text: the text of the question.
+        entry: its first answer; see `read_answers`.
+        due: the time from which it should be asked again.
+        lesson: the stem of its lesson.
+        context: what its lesson says before a prediction, such as "Four scores are 0."; "" if it says nothing.
+    """
+
+    text: str
+    entry: Mapping[str, Any]
+    due: datetime
+    lesson: str
+    context: str
+
+
+def rate(right: bool, sure: str) -> Rating:
+    """Return the rating of an answer; the table at the top of this module has all ratings."""
+    from fsrs import Rating
+
+    if not right:
+        return Rating.Again
+    return {"guessing": Rating.Hard, "certain": Rating.Easy}.get(sure, Rating.Good)
+
+
+def schedule(now: datetime) -> list[Question]:
+    """Return all answered questions of the course, the one that is due first at the start.
+
+    A question that is no longer in a lesson is left out. A question whose text occurs twice in the course is also left
+    out, because its record does not say which of the two was answered.
+
+    Args:
+        now: the current time in UTC. If an answer is in the future, because the clock was corrected, its question is
+            due now.
+    """
+    answers = {text: entry for text, entry in read_answers().items() if entry["kind"] in ASKED}
+    places, reviews = _find_questions() if answers else {}, read_reviews()
+    questions = [
+        Question(text, entry, _read_card(entry, reviews.get(text), now).due, *places[text])
+        for text, entry in answers.items()
+        if text in places
+    ]
+    return sorted(questions, key=lambda question: question.due)
+
+
+def due_questions(now: datetime) -> list[Question]:
+    """Return the questions that are due, the one that is due longest at the start."""
+    return [question for question in schedule(now) if question.due <= now]
+
+
+def select_questions(questions: Iterable[Question], n: int) -> list[Question]:
+    """Select up to `n` questions from as many lessons as possible, and mix the lessons.
+
+    Args:
+        questions: the questions to select from, in the order of their due times.
+        n: the number of questions.
+
+    Returns:
+        The questions in the order in which to ask them. Neighbours belong to different lessons, if that is possible.
+    """
+    every, seen, ranks = list(questions), Counter[str](), []
+    for question in every:
+        ranks.append(seen[question.lesson])  # how many questions of this lesson are due longer
+        seen[question.lesson] += 1
+    chosen = sorted(range(len(every)), key=lambda i: (ranks[i], i))[:n]
+    return _separate_neighbours([every[i] for i in sorted(chosen)])
+
+
+def _separate_neighbours(questions: list[Question]) -> list[Question]:
+    """Order questions so that neighbours belong to different lessons, if possible.
+
+    Each step continues with another lesson, the one with the most remaining questions.
+    """
+    remaining, mixed = list(questions), []
+    while remaining:
+        left = Counter(question.lesson for question in remaining)
+        previous = mixed[-1].lesson if mixed else ""
+        following = min(remaining, key=lambda question: (question.lesson == previous, -left[question.lesson]))
+        remaining.remove(following)
+        mixed.append(following)
+    return mixed
+
+
+def review(question: Question, right: bool, sure: str, now: datetime) -> None:
+    """Record an answer of a review, and schedule the question again."""
+    card = _read_card(question.entry, read_reviews().get(question.text), now)
+    card, _ = _scheduler().review_card(card, rate(right, sure), now)
+    times = {"due": card.due.isoformat(), "when": now.isoformat()}
+    record_review(question.text, {"stability": card.stability, "difficulty": card.difficulty, **times})
+
+
+@functools.cache
+def _scheduler() -> Scheduler:
+    from fsrs import Scheduler
+
+    return Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+
+
+def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
+    """Return the card of a question, from its last review and from an answer in its lesson after that review."""
+    from fsrs import Card, State
+
+    answered = last = _parse_time(entry["when"], now)
+    card = Card(card_id=0, due=now)
+    if stored:
+        last, due = datetime.fromisoformat(stored["when"]), datetime.fromisoformat(stored["due"])
+        numbers = {name: float(stored[name]) for name in ("stability", "difficulty")}
+        card = Card(0, State.Review, None, **numbers, due=due, last_review=min(last, now))
+    if card.last_review is None or card.last_review < answered <= now:
+        card, _ = _scheduler().review_card(card, rate(entry["right"], entry["sure"]), min(answered, now))
+    if last > now:  # the clock was set back, so nobody knows how long ago this answer was
+        card.due = now
+    return card
+
+
+def _parse_time(text: str, now: datetime) -> datetime:
+    """Return the time of an answer; a time without a clear meaning counts as now."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return now
+    return time if time.tzinfo == now.tzinfo else now
+
+
+@functools.cache
+def _find_questions() -> dict[str, tuple[str, str]]:
+    """Return {text of a prediction or quiz: (stem of its lesson, context)} for all texts that occur once."""
+    folders = [lessons.ROOT / name for name in ("course", "utils/assets/first", "solutions")]
+    paths = {path.stem: path for folder in folders for path in lessons.all_lessons(folder)}
+    found = [(text, (stem, context)) for stem, path in paths.items() for text, context in _questions_of(path)]
+    times = Counter(text for text, _ in found)
+    return {text: place for text, place in found if times[text] == 1}
+
+
+def _questions_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the texts and contexts of the questions in a lesson. A lesson that the learner edited may be unreadable."""
+    try:
+        cells = lessons.read_lesson(path).cells
+    except lessons.LessonError:
+        return
+    for before, cell in itertools.pairwise(cells):
+        if cell.source.startswith(("explore.predict(", "explore.quiz(")):
+            with contextlib.suppress(SyntaxError):
+                calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
+                context = _CONTEXT.search(before.source) if before.kind == "markdown" else None
+                text = calls[0].args[0] if calls[0].args else None
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    yield text.value, re.sub(r"\*([^*]+)\*", r"\1", context[1]) if context else ""
