@@ -642,9 +642,13 @@ def test_without_previous_token_heads_the_induction_scores_fall(model, seed):
 @pytest.mark.claim("Without the eight best induction heads, 30% of the tokens are right; without the eight worst, 82%")
 @pytest.mark.claim("without its heads, the model is right as often as before")
 @pytest.mark.claim("without the heads of block 1, only 38% are right")
+@pytest.mark.claim("the induction heads need what earlier blocks write")
 @pytest.mark.claim("Removing a single head shows only what the other heads cannot replace")
 def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern):
-    """Remove heads of block 2, best first and worst first, and all heads of blocks 1 and 3."""
+    """Remove heads of block 2, best first and worst first, and all heads of blocks 1 and 3.
+
+    Without the heads of block 1, the induction score falls from 0.79 to 0.31; without those of block 3, it stays.
+    """
     best = lesson.induction_score(pattern).mean(1)[2].argsort(descending=True).tolist()
 
     def right(heads):
@@ -658,6 +662,11 @@ def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern)
     assert abs(right([(3, head) for head in range(12)]) - whole) < 0.03
     assert right([(1, head) for head in range(12)]) == pytest.approx(0.38, abs=0.03)
     assert second_half(lesson.without_head(model, lists, 2, best[0]), lists) == right([(2, best[0])])
+    scores = [
+        lesson.induction_score(where.patterns(where.without_heads(model, [(b, h) for h in range(12)]), lists))[2].mean()
+        for b in (1, 3)
+    ]
+    assert scores[0] < 0.4 and scores[1] > 0.7
 
 
 @pytest.mark.claim("together they copy its token")
