@@ -444,8 +444,35 @@ def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
         assert spread[0] > 1 and spread[1] < 1e-5
 
 
+@pytest.mark.claim("Positions tell this model which letter comes next")
+@pytest.mark.claim(
+    "if every pass gets the position of the last pass, the model writes the largest letter in every pass"
+)
+def test_positions_tell_the_model_which_letter_comes_next(twenty):
+    """Exchange the positions of the passes in the sorter of the page, and in 20 others, for three different letters.
+
+    With the position of the last pass, the sorter of the page writes the largest letter in every pass; of 20 others, 16
+    do (measured). With their own positions, all write the letters in order (the control).
+    """
+    texts = SEQUENCES[[len(set(row[:3].tolist())) == 3 for row in SEQUENCES]]
+
+    def right(model, step, position, expected):
+        own = model.pos_embed.weight.detach().clone()
+        with torch.no_grad():
+            model.pos_embed.weight[3 + step] = own[position]
+            written = model(texts[:, : 4 + step])[:, -1, 1:].argmax(-1) + 1
+            model.pos_embed.weight.copy_(own)
+        return torch.equal(written, expected)
+
+    models = [trained()[0], *(model for model, steps in zip(*twenty) if steps is not None)]
+    own, last = (
+        [all(right(m, i, 5 if last else 3 + i, texts[:, 6 if last else 4 + i]) for i in range(3)) for m in models]
+        for last in (False, True)
+    )
+    assert all(own) and last[0] and sum(last) > len(last) / 2
+
+
 @pytest.mark.claim("In this model, head 1 is not needed")
-@pytest.mark.observed("Without positions, the model does not know which letter comes next")
 @pytest.mark.observed("In each order, head 0 looks most at the smallest letter in the first pass")
 @pytest.mark.observed("Looking at a letter raises the score of that letter most")
 @pytest.mark.observed(

@@ -763,7 +763,7 @@ def test_without_the_diagonal_row_0_is_nan(size):
     assert not torch.softmax(scores.masked_fill(~mask, -torch.inf), -1).isnan().any()
 
 
-@pytest.mark.claim("If rounding turns all visible weights into 0, only -inf works.")
+@pytest.mark.claim("renormalising gives `nan`, and hiding before the softmax still works.")
 @pytest.mark.parametrize("gap, fails", [(1.0, False), (50.0, False), (200.0, True), (1000.0, True)])
 def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
     """The cause is rounding: the two steps work with a smaller gap, and with a gap of 200 in float64."""
@@ -775,6 +775,7 @@ def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
     scores = torch.tensor([[0.0, gap], [0.0, 0.0]])
     two_steps, minus_inf = both(scores)
     assert minus_inf == 1 and math.isnan(two_steps) == fails
+    assert scores.masked_fill(~lesson.get_mask(2), -1e9).softmax(-1)[0, 0] == 1
     if gap < 700:  # e^-700 is about the smallest number that float64 can hold
         assert both(scores.double()) == (1, 1)
 
@@ -788,6 +789,21 @@ def test_float16_cannot_hold_minus_1e9(seed):
         scores.half().masked_fill(hidden, -1e9)
     for dtype, value in ((torch.float16, -65504.0), (torch.bfloat16, -1e9), (torch.float32, -1e9)):
         assert scores.to(dtype).masked_fill(hidden, value).isfinite().all()
+
+
+@pytest.mark.claim("A dropped weight hides a whole token from one position in one head")
+def test_a_dropped_weight_hides_a_token_in_one_head_only():
+    """Drop one weight of one of two heads, then of both: only then does the token not reach the output."""
+    weights, values = texts(2, 6, 6, seed=0).softmax(-1), texts(2, 6, 4, seed=1)
+    changed = values.clone()
+    changed[:, 2] += 1  # another value vector of token 2, in both heads
+
+    def same(*heads):
+        kept = weights.clone()
+        kept[list(heads), 5, 2] = 0
+        return ((kept @ values)[:, 5] == (kept @ changed)[:, 5]).all(-1).tolist()
+
+    assert same() == [False, False] and same(0) == [True, False] and same(0, 1) == [True, True]
 
 
 @pytest.mark.claim("The softmax depends only on differences.")

@@ -284,19 +284,70 @@ def test_one_over_the_root_of_d_is_refuted():
     )
 
 
+@pytest.mark.observed("With one, four or eight heads, the formula is as close.")
+@pytest.mark.parametrize("n_head", [1, 4, 8])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_formula_describes_every_number_of_heads(n_head, seed):
+    """Measured on three sets of prompts: the formula differs from the layer by 0.6 to 1.3 %."""
+    model = stored(n_head, seed).model
+    heads = regression.statistics(model)
+    z_q, z, _ = regression.draw(4000, L=40, d=5, generator=torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        answers = model(z_q, z)
+    formula = lesson.kernel_estimator(z_q, z, [head.w for head in heads], [head.mu for head in heads])
+    off = ((answers - formula).square().mean() / answers.square().mean()).sqrt()
+    assert 0.004 < off < 0.016
+
+
+@pytest.mark.claim("So each token *t* gets an answer from the examples before it")
+@pytest.mark.claim(
+    "For one layer, the mask does not change the answer to the question, because the question comes last."
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_causal_form_is_the_estimator_over_the_examples_before(seed):
+    """Ask about example t with a mask: the answer is the formula for the first t examples only, and a change of later
+    examples does not change it. If the question does not come last, the mask changes its answer.
+    """
+    model = stored(2, seed).model
+    heads = regression.statistics(model)
+    numbers = [head.w for head in heads], [head.mu for head in heads]
+    _, z, _ = regression.draw(400, L=40, d=5, generator=torch.Generator().manual_seed(seed))
+    asked = torch.cat((z[..., :5], 0 * z[..., 5:]), dim=-1)
+    with torch.no_grad():
+        masked = model(asked, z, torch.ones(40, 40, dtype=torch.bool).tril(-1))
+        for t in (5, 20, 39):
+            formula = lesson.kernel_estimator(asked[:, t : t + 1], z[:, :t], *numbers)
+            size = formula.square().mean().sqrt()
+            assert (masked[:, t : t + 1] - formula).square().mean().sqrt() < 0.03 * size
+            assert torch.allclose(masked[:, t : t + 1], model(asked[:, t : t + 1], z[:, :t]), atol=1e-4)
+            if t < 39:
+                assert (masked[:, t : t + 1] - model(asked[:, t : t + 1], z)).square().mean().sqrt() > 0.1 * size
+
+
+@pytest.mark.observed("all three stored runs end near *w* = ±0.52")
+def test_where_one_head_ends():
+    for seed in SEEDS:
+        assert abs(abs(regression.statistics(stored(1, seed).model)[0].w) - 0.52) < 0.015
+
+
 @pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
-@pytest.mark.claim("with 30 times, between 0.05 and 0.1 (five runs each)")
+@pytest.mark.claim("with 30 times, between 0.05 and 0.1.")
+@pytest.mark.claim("V and O starting at six instead of three times their usual size, *w* ends between 0.08 and 0.16")
 def test_the_ratio_of_the_rates_decides_w():
     """Five runs each: |w| is 0.16 to 0.19 with equal rates (Adam and SGD), 0.08 to 0.14 with our rates (Adam and
-    AdamW), and 0.05 to 0.1 with 30 times. The errors differ by at most 0.01.
+    AdamW), and 0.05 to 0.1 with 30 times. With equal rates and V and O at twice their start, it is 0.08 to 0.16. The
+    errors differ by at most 0.01.
     """
     sizes = {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("usual", "one rate", "30 times")}
+    larger = [abs(w) for run in _runs("one rate, larger start") for w in run["w"][0]]
+    assert len(larger) == 10 and all(0.08 < w < 0.16 for w in larger)
+    assert max(larger) < min(sizes["one rate"]) and sum(larger) / 10 < 0.11 < 0.16 < sum(sizes["one rate"]) / 10
     sizes |= {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("SGD", "AdamW")}
     assert all(len(size) == 10 for size in sizes.values())
     assert all(0.15 < w < 0.2 for name in ("one rate", "SGD") for w in sizes[name])
     assert all(0.08 < w < 0.15 for name in ("usual", "AdamW") for w in sizes[name])
     assert all(0.05 < w < 0.1 for w in sizes["30 times"])
-    errors = [run["error"] for name in sizes for run in _runs(name)]
+    errors = [run["error"] for name in (*sizes, "one rate, larger start") for run in _runs(name)]
     assert max(errors) - min(errors) < 0.011
 
 
@@ -340,15 +391,35 @@ def _train_twins(seed, noise):
     return regression.train(config, model, progress=False).model
 
 
-@pytest.mark.claim("Equal heads get equal gradients, stay equal, and are no better than one head.")
+def _train_equal_heads(seed):
+    """Train two equal heads for 500 steps in float64, in which rounding errors are too small to separate them."""
+    model = regression.build_model(regression.RegressionConfig(seed=seed, device="cpu")).double()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            first, second = weight.chunk(2, dim=int(name[0] == "o"))
+            second.copy_(first)
+    rates = {name: 4e-3 if name[0] in "qk" else 4e-2 for name, _ in model.named_parameters()}
+    optimiser = torch.optim.Adam([{"params": p, "lr": rates[name]} for name, p in model.named_parameters()])
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(500):
+        z_q, z, y_q = (part.double() for part in regression.draw(32, 40, 5, queries=8, generator=generator))
+        optimiser.zero_grad()
+        (model(z_q, z) - y_q).square().mean().backward()
+        optimiser.step()
+    return model.float()
+
+
+@pytest.mark.claim("Equal heads get equal gradients. Here they stay equal, and are no better than one head")
 @pytest.mark.claim("A difference of 0.001 separates them.")
 @pytest.mark.parametrize("seed", [0, 1, 4, 5])
 def test_equal_heads_stay_equal(seed):
     """Equal heads have the error of one head (1.4), or 3.7 from the starts from which the keys come to contain y. With
     a difference of 0.001, the same starts lead to opposite heads (0.7).
+
+    In float32, rounding errors separate the heads of some starts, depending on the machine.
     """
-    one, two = regression.statistics(equal := _train_twins(seed, 0.0))
-    assert abs(one.w - two.w) < 0.05 and abs(one.mu - two.mu) < 0.1 and _error(equal) > 1.3
+    one, two = regression.statistics(equal := _train_equal_heads(seed))
+    assert abs(one.w - two.w) < 1e-4 and abs(one.mu - two.mu) < 1e-4 and _error(equal) > 1.3
     one, two = regression.statistics(different := _train_twins(seed, 0.001))
     assert one.mu * two.mu < 0 and _error(different) < 0.8
 

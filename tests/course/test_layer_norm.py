@@ -312,7 +312,7 @@ def test_the_layer_adds_numbers_of_size_one(lesson):
     assert lesson["added"].mean().abs() < 1e-6 and abs(lesson["added"].std(correction=0) - 1) < 1e-3
 
 
-@pytest.mark.claim("A layer that should add more, or less, can learn a different `w`.")
+@pytest.mark.claim("A layer can learn a different `w` to add more, or less.")
 def test_a_layer_can_learn_to_add_more(lesson):
     """With all of w at 3 instead of 1, the layer adds numbers of size 3."""
     layer, src = lesson["SelfAttentionLayer"](16), torch.randn(6, 16, generator=torch.Generator().manual_seed(0))
@@ -410,7 +410,7 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
     assert similarity["normed"] < 0.07 and similarity["this lesson"] > 0.12
 
 
-@pytest.mark.claim("The norm restores the size after each layer, so every layer gets its share of the gradient.")
+@pytest.mark.claim("The norm restores the size after each layer, so every value matrix gets its share of the gradient.")
 @pytest.mark.claim("**The sum** keeps tokens different for longer.")
 @pytest.mark.claim("Each of the two lets gradients reach the first layer.")
 @pytest.mark.parametrize("seed", SEEDS)
@@ -424,6 +424,25 @@ def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(l
         assert (apart < 1e-5) == (name in ("only attention", "no sum")), (name, apart)
         first_by_last = gradients[0] / gradients[-1]
         assert (first_by_last < 1e-3) == (name == "only attention"), (name, first_by_last)  # others: 0.28 or more
+
+
+@pytest.mark.claim(
+    "A mix of identical tokens does not depend on the weights, so their queries and keys get no gradient."
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_queries_and_keys_of_identical_tokens_get_no_gradient(lesson, seed, monkeypatch):
+    """Without a sum, the gradients of queries and keys are below 1e-9 from layer 4 on, and the first layer has its own.
+
+    With the sum, where tokens stay different, they are above 1e-4 in every layer.
+    """
+    made, build = [], lesson["SingleHeadAttention"]
+    monkeypatch.setitem(lesson, "SingleHeadAttention", lambda width: made.append(build(width)) or made[-1])
+    for name in ("no sum", "this lesson", "no norm"):
+        made.clear()
+        stacked(lesson, monkeypatch, seed, lesson["places"][name])
+        sizes = torch.tensor([[part.weight.grad.norm() for part in (head.q_layer, head.k_layer)] for head in made])
+        assert len(made) == 24 and sizes[0].min() > 1e-4, name
+        assert sizes[4:].max() < 1e-9 if name == "no sum" else sizes.min() > 1e-4, name
 
 
 @pytest.mark.claim(

@@ -441,9 +441,12 @@ def test_a_linear_reader_loses_the_position_in_narrow_vectors_only(seed):
     assert share(128, add=0) > 0.95 and share(128, add=1) > 0.95
 
 
-@pytest.mark.claim("The direction does not matter, because the scores depend only on differences.")
+@pytest.mark.claim("Reversing the direction exchanges ahead and behind")
+@pytest.mark.claim("in either direction, scores depend on distance.")
 def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_works():
-    """Scores depend only on the distance in either direction. If only the queries are rotated, they do not."""
+    """Scores depend only on the distance in either direction, and the reversed table is the transposed table. If only
+    the queries are rotated, scores depend on positions.
+    """
     hand = lesson.positional_encoding(torch.arange(2.0), 2)  # from the top of the dial to the right
     assert hand[0].tolist() == [0, 1] and hand[1, 0] > 0
     rotated = lesson.apply_rope(torch.tensor([[0.0, 1.0], [0.0, 1.0]]))
@@ -458,7 +461,7 @@ def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_w
             max(scores.diagonal(gap).std().item() for gap in range(-40, 41, 8)) for scores in (ours, reverse, still)
         ]
         assert varies[0] < 1e-4 and varies[1] < 1e-4 and varies[2] > 0.5, varies
-        assert not torch.allclose(ours, reverse, atol=0.1)
+        assert not torch.allclose(ours, reverse, atol=0.1) and torch.allclose(ours.T, reverse, atol=1e-4)
 
 
 def test_a_larger_base_sees_farther_and_less_sharply():

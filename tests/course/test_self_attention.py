@@ -645,7 +645,7 @@ def test_everyone_looks_at_the_flag_on_one():
     assert (weights[:, 4] > 0.9).all()
 
 
-@pytest.mark.claim("a task that no token can solve without the other tokens")
+@pytest.mark.claim("a task that the layer can solve only if tokens exchange information")
 @pytest.mark.parametrize("seed", range(2))
 def test_without_attention_no_token_finds_the_flag(seed):
     """Let each token look only at itself: the loss stays at 0.06. With attention, it falls below 0.001.

@@ -335,7 +335,7 @@ def test_a_shift_cancels(seed):
 
 
 @pytest.mark.claim("the highest score gets more and more of the weight")
-@pytest.mark.claim("The ranking of the tokens has not changed, only the scale")
+@pytest.mark.claim("The ranking of the tokens has not changed")
 @pytest.mark.parametrize("seed", range(3))
 def test_stretched_scores_sharpen_the_weights(seed):
     """Multiply the scores by larger and larger numbers. Equal scores keep equal weights."""
@@ -349,6 +349,7 @@ def test_stretched_scores_sharpen_the_weights(seed):
 
 @pytest.mark.claim("The largest power is now e⁰ = 1, so nothing overflows")
 @pytest.mark.claim("The sum is at least 1, so nothing is divided by zero")
+@pytest.mark.claim("float32 rounds it to 0, and 0 / 0 is `nan`")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_subtraction_softmax_overflows_or_divides_by_zero(seed):
     """Leave out the subtraction of the largest score: powers become inf or the sum becomes 0, and weights nan."""
@@ -358,10 +359,22 @@ def test_without_the_subtraction_softmax_overflows_or_divides_by_zero(seed):
         return x.exp() / x.exp().sum()
 
     assert torch.allclose(by_formula(scores), lesson.softmax(scores, dim=0), atol=1e-6)
-    for shift in (1000, -1000):
+    for shift in (1000, -1000, -200):
         assert by_formula(scores + shift).isnan().any()
+        assert not by_formula(scores + shift / 20).isnan().any()
         assert torch.allclose(lesson.softmax(scores + shift, dim=0), scores.softmax(0), atol=1e-3)
-    assert (scores + 1000).exp().isinf().all() and (scores - 1000).exp().sum() == 0
+    assert (scores + 1000).exp().isinf().all() and (scores - 200).exp().sum() == 0
+    assert (scores - 200).double().exp().min() > 0  # a dtype with a larger range does not round these powers to 0
+
+
+@pytest.mark.claim("A power can still underflow, but then its weight is too small to matter")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_power_that_underflows_has_a_weight_below_1e_30(seed):
+    """The same weights in float64, where no power underflows, differ by less than 1e-30 where float32 has 0."""
+    scores = 60 * torch.randn(200, generator=torch.Generator().manual_seed(seed))
+    weights, exact = lesson.softmax(scores, dim=0), scores.double().softmax(0)
+    assert (weights == 0).any() and (exact > 0).all()
+    assert exact[weights == 0].max() < 1e-30
 
 
 @pytest.mark.observed("in one call of torch instead of 36")

@@ -404,7 +404,6 @@ def moved(model, texts, twin, other):
 
 
 @pytest.mark.claim("Before block 1, it depends almost entirely on the last position")
-@pytest.mark.claim("because the information is in a form that only the later blocks can read")
 def test_the_whole_answer_depends_on_one_vector(model, texts):
     """Replace each vector by the twin's: one vector carries 0.96 to 1.00 of the answer, and the controls at most 0.02.
     The lens reads a difference of less than a unit at the place that carries the answer."""
@@ -415,6 +414,33 @@ def test_the_whole_answer_depends_on_one_vector(model, texts):
     lens = [lesson.logit_lens(model, tokens)[1] for tokens in texts[:2]]
     read = [(row[token(" Mary")] - row[token(" John")]).item() for row in lens]
     assert abs(read[0] - read[1]) < 2 and gap(model(texts[0])) - gap(model(texts[1])) > 20
+
+
+@pytest.mark.claim("always names the giver from this vector, but the lens cannot")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
+    """A reader that is fitted to 1200 sentences names the giver in all of 600 others, from 24 names.
+
+    Before block 0, where no block has run, it names the giver as rarely as a guess. The lens does so after block 0 too.
+    """
+
+    def vectors(tokens, layer):
+        x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1]))
+        for block in model.blocks[:layer]:
+            x = block(x)
+        return x[:, -1]
+
+    fitted, others = (torch.cat((p.clean, p.corrupted)) for p in (where.pairs(600, seed), where.pairs(300, seed + 10)))
+    names = fitted[:, 9].unique()
+    right = {}
+    for layer in (0, 1):
+        x, y = vectors(fitted, layer), F.one_hot(torch.searchsorted(names, fitted[:, 9].contiguous())).float()
+        centre = x.mean(0)
+        reader = torch.linalg.lstsq(x - centre, y - y.mean(0)).solution
+        read, stream = (vectors(others, layer) - centre) @ reader + y.mean(0), vectors(others, layer)
+        lens = model.ln_f(stream) @ model.wte.weight[names].T
+        right[layer] = [float((names[scores.argmax(1)] == others[:, 9]).float().mean()) for scores in (read, lens)]
+    assert len(names) == 24 and right[1][0] == 1 and max(right[0][0], *(r[1] for r in right.values())) < 0.15
 
 
 @pytest.mark.claim("Block 0 copies most of the information to position 5")
@@ -616,9 +642,13 @@ def test_without_previous_token_heads_the_induction_scores_fall(model, seed):
 @pytest.mark.claim("Without the eight best induction heads, 30% of the tokens are right; without the eight worst, 82%")
 @pytest.mark.claim("without its heads, the model is right as often as before")
 @pytest.mark.claim("without the heads of block 1, only 38% are right")
+@pytest.mark.claim("the induction heads need what earlier blocks write")
 @pytest.mark.claim("Removing a single head shows only what the other heads cannot replace")
 def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern):
-    """Remove heads of block 2, best first and worst first, and all heads of blocks 1 and 3."""
+    """Remove heads of block 2, best first and worst first, and all heads of blocks 1 and 3.
+
+    Without the heads of block 1, the induction score falls from 0.79 to 0.31; without those of block 3, it stays.
+    """
     best = lesson.induction_score(pattern).mean(1)[2].argsort(descending=True).tolist()
 
     def right(heads):
@@ -632,6 +662,11 @@ def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern)
     assert abs(right([(3, head) for head in range(12)]) - whole) < 0.03
     assert right([(1, head) for head in range(12)]) == pytest.approx(0.38, abs=0.03)
     assert second_half(lesson.without_head(model, lists, 2, best[0]), lists) == right([(2, best[0])])
+    scores = [
+        lesson.induction_score(where.patterns(where.without_heads(model, [(b, h) for h in range(12)]), lists))[2].mean()
+        for b in (1, 3)
+    ]
+    assert scores[0] < 0.4 and scores[1] > 0.7
 
 
 @pytest.mark.claim("together they copy its token")

@@ -353,7 +353,9 @@ def weight_on_space(model: LessonModule, words: Iterable[str]) -> Float[Tensor, 
 
 def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tensor, int], Tensor]) -> Tensor:
     prompts = [f"{word} {command}" for word in words for command in COMMANDS]
-    weights = [pick(copying_weights(model, prompt)[0], len(prompt)).mean(1) for prompt in prompts]
+    patterns = attention_patterns(model, tokens_of(prompts)[0])  # zeros at the end do not change earlier rows
+    spans = [(len(prompt), len(expected_text(prompt)) - 2) for prompt in prompts]
+    weights = [pick(patterns[:, i, start:end], start).mean(1) for i, (start, end) in enumerate(spans)]
     return torch.stack(weights).mean(0)
 
 
@@ -370,13 +372,14 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
     """
     generator = torch.Generator().manual_seed(seed)
     words = [word for word in random_words(8 * n, generator, 8) if len(set(word)) == 8][:n]
-    by_place = by_letter = 0
-    for i, word in enumerate(words):
-        last = 1 + i % 5  # the position of the letter that is replaced
-        other = (last + 3) % 7
-        predicted = model(torch.tensor([_encode_text(f"{word} echo {word[:last]}{word[other]}")]))[0, -1].argmax()
-        by_place += int(predicted == _encode_text(word[last + 1])[0])
-        by_letter += int(predicted == _encode_text(word[other + 1])[0])
+    cases = [(word, 1 + i % 5) for i, word in enumerate(words)]  # the position of the letter that is replaced
+    others = [(last + 3) % 7 for _, last in cases]
+    texts = [_encode_text(f"{word} echo {word[:last]}{word[other]}") for (word, last), other in zip(cases, others)]
+    tokens = nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
+    logits = model(tokens)[range(len(texts)), [len(text) - 1 for text in texts]]
+    predicted = [ALPHABET[i - 1] for i in logits.argmax(-1).tolist()]
+    by_place = sum(letter == word[last + 1] for letter, (word, last) in zip(predicted, cases))
+    by_letter = sum(letter == word[other + 1] for letter, (word, _), other in zip(predicted, cases, others))
     return {"by its place": by_place / len(words), "by the letter before": by_letter / len(words)}
 
 

@@ -28,6 +28,7 @@ SHORT = {"steps": 1000, "batch_size": 32}
 WAYS: dict[str, dict[str, Any]] = {
     "usual": LAYER,
     "one rate": LAYER | {"lr_ov": 4e-3},
+    "one rate, larger start": LAYER | {"lr_ov": 4e-3, "gain_ov": 6.0},
     "30 times": LAYER | {"lr_qk": 2e-3, "lr_ov": 6e-2},
     "torch's start": LAYER | TORCH,
     "SGD": LAYER | {"optimiser": "SGD", "lr_qk": 0.05, "lr_ov": 0.05},
