@@ -19,7 +19,7 @@ from utils.learning.attempts import read_attempts
 from utils.learning.sharing import MAX_BYTES, SharedFileError, build_shared, format_shared, parse_shared
 
 INVENTORY = {"form": "a", "sitting": 1, "item": "A1", "choice": "softmax/over-everything", "minutes": 0.4}
-QUESTION = "How many rows does `x` have?"
+QUESTION = "What is the sum of the second row of x?"  # of lesson 00
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_file_contains_the_attempts_the_questions_and_the_inventory(learner)
         "questions": [
             {
                 "kind": "predictions",
-                "lesson": "",
+                "lesson": "00_start_here",
                 "question": hashlib.sha256(QUESTION.encode()).hexdigest()[:8],
                 "right": False,
                 "sure": "certain",
@@ -87,7 +87,7 @@ def test_the_file_contains_the_attempts_the_questions_and_the_inventory(learner)
 
 def test_the_file_contains_no_code_no_question_no_date_and_no_path(learner):
     text = format_shared(build_shared())
-    assert not re.search(r"secret_name|rows|def |\d{4}-\d\d|\d:\d\d|tmp|id\"", text)
+    assert not re.search(r"secret_name|second row|def |\d{4}-\d\d|\d:\d\d|tmp|id\"", text)
 
 
 def test_a_level_of_confidence_that_the_course_does_not_have_is_not_shared(store):

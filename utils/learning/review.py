@@ -78,7 +78,7 @@ def schedule(now: datetime) -> list[Question]:
             due now.
     """
     answers = {text: entry for text, entry in read_answers().items() if entry["kind"] in ASKED}
-    places, reviews = _find_questions() if answers else {}, read_reviews()
+    places, reviews = find_questions() if answers else {}, read_reviews()
     questions = [
         Question(text, entry, _read_card(entry, reviews.get(text), now).due, *places[text])
         for text, entry in answers.items()
@@ -167,7 +167,7 @@ def _parse_time(text: str, now: datetime) -> datetime:
 
 
 @functools.cache
-def _find_questions() -> dict[str, tuple[str, str]]:
+def find_questions() -> dict[str, tuple[str, str]]:
     """Return {text of a prediction or quiz: (stem of its lesson, context)} for all texts that occur once."""
     folders = [lessons.ROOT / name for name in ("course", "utils/assets/first", "solutions")]
     paths = {path.stem: path for folder in folders for path in lessons.all_lessons(folder)}

@@ -20,6 +20,7 @@ from utils import lessons
 from utils.feedback.progress import progress_path, read_answers
 from utils.learning.attempts import LONGEST_NAME, Attempt, read_attempts
 from utils.learning.inventory import read_inventory
+from utils.learning.review import find_questions
 from utils.show.html import TEXT_COLOUR, escape, inline_html, text_line
 
 FILE_NAME = "learning.json"
@@ -192,8 +193,9 @@ def build_shared() -> SharedFile:
 
 def _question_entry(text: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    lesson, _ = find_questions().get(text, ("", ""))
     sure = entry["sure"] if entry["sure"] in CONFIDENCE else ""
-    return {"kind": entry["kind"], "lesson": "", "question": digest, "right": entry["right"], "sure": sure}
+    return {"kind": entry["kind"], "lesson": lesson, "question": digest, "right": entry["right"], "sure": sure}
 
 
 def _valid_entries(entries: Iterable[object], kind: type[Struct]) -> list[Struct]:
