@@ -243,9 +243,8 @@ def test_a_wrong_value_is_refused_and_its_field_is_named(data, content, value):
     entry[name] = value
     message = error_message(to_bytes(content))
     if message is not None:
-        not_a_number = isinstance(value, float) and not abs(value) < float("inf")
-        nested = "nested more than" in message
-        assert f"`{name}`" in message or f".{name}" in message or not_a_number or nested or table in message, message
+        whole_file = "is not a number" in message or "nested more than" in message  # found before the fields are read
+        assert whole_file or f"`{name}`" in message or f".{name}" in message or table in message, message
     else:
         assert type(value) in accepted_types
 
