@@ -1,4 +1,4 @@
-"""Collect `learning.json`: a good file is stored beside the lessons, a hostile one is reported; grading ignores both."""
+"""Collect `learning.json`: a good file is stored beside the lessons, a hostile one is reported, neither is graded."""
 
 import json
 

@@ -31,7 +31,7 @@ def append_attempt(path: Path, attempt: Mapping[str, Any]) -> None:
     """
     line = _format_line({"id": os.urandom(8).hex(), **attempt})
     try:
-        with open(path, "a+b") as file:
+        with open(path, "a+b", buffering=0) as file:  # one call writes a line
             size = file.seek(0, os.SEEK_END)
             if size and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
                 line = b"\n" + line  # a crash or a full disk has cut off the last line

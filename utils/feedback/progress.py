@@ -251,7 +251,7 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
             os.replace(path, path.with_name(path.name + ".damaged"))
             content = {}
         attempt = change(content)
-        write_atomically(path, json.dumps(content, indent=1, sort_keys=True))
+        write_atomically(path, json.dumps(content, sort_keys=True))  # with `indent`, json is slow
         if attempt:
             append_attempt(log_path(path), attempt)
 

@@ -1,1 +1,1 @@
-"""What a learner does in the course, as data: the log of attempts, and the file that a learner may share."""
+"""The records of a learner, as data: the log of attempts, and the file that a learner may share."""

@@ -219,7 +219,7 @@ def format_shared(shared: SharedFile) -> str:
 
 @dataclass(frozen=True)
 class Share:
-    """What `progress().share()` shows: a summary, the exact content of the file, and whether it was written.
+    """The output of `progress().share()`: a summary, the exact content of the file, and whether it was written.
 
     Attributes:
         summary: sentences about the content.
