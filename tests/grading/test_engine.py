@@ -294,6 +294,7 @@ def test_what_builds_on_another_exercise_of_the_page_waits_for_it(sandbox, tmp_p
         ("softmax", "passed"),
         ("attn_scores", "passed"),
         ("simple_attention", "passed"),
+        ("mix_texts", "passed"),
     ]
     assert result.exercises[2].waits_for == "attn_weights_2" and "`attn_weights_2`" in result.exercises[2].message
 

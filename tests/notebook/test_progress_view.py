@@ -54,7 +54,7 @@ def test_states_in_words_and_marks(progress_path):
         and "○ simple_attention" in text
     )
     assert (
-        "02 Attention without training · 45 minutes · 0 of 6" in text
+        "02 Attention without training · 50 minutes · 0 of 7" in text
         and "01 From text to tokens and back · 55 minutes\n" in text
     )
     assert 'title="passed, 2 tries"' in page and 'title="tried, 1 try"' in page and 'title="to do"' in page
@@ -112,7 +112,7 @@ def test_every_link_leads_to_the_heading_of_an_exercise(progress_path):
                 page.link_address(item) == f"{page.stem}.ipynb#cell-id={item.heading_cell_id}"
                 and page.link_address(item) in mine
             )
-            assert re.search(r"(?m)^### Exercise: ", cells[item.heading_cell_id])
+            assert re.search(r"(?m)^(### Exercise: |## Transfer$)", cells[item.heading_cell_id])
 
 
 def test_a_page_of_markdown_has_links_to_itself_alone(progress_path, monkeypatch, tmp_path):
@@ -142,7 +142,7 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(progress_path, mo
     (tmp_path / "02_simplified_attention.ipynb").write_text("{half", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]
-    assert (page.title, page.minutes) == ("Attention without training", 45)
+    assert (page.title, page.minutes) == ("Attention without training", 50)
     monkeypatch.setattr(lessons, "read_lesson", lambda path: (_ for _ in ()).throw(lessons.LessonError("unreadable")))
     shown = progress()
     assert (
