@@ -88,6 +88,7 @@ class Observation:
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
     parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each part
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
+    switched: tuple[str, ...] = ()  # the global settings of torch that the call changed, as a call that returns them
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
@@ -138,6 +139,15 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             random.setstate(python_state)
             if numpy and numpy_state is not None:
                 numpy.random.set_state(numpy_state)
+
+
+def global_settings() -> dict[str, Any]:
+    """Return torch's global settings that an answer could change, by the calls that return them."""
+    return {
+        "torch.is_grad_enabled()": torch.is_grad_enabled(),
+        "torch.get_default_dtype()": torch.get_default_dtype(),
+        "torch.is_inference_mode_enabled()": torch.is_inference_mode_enabled(),
+    }
 
 
 def seed_torch(seed: int) -> None:
@@ -199,10 +209,11 @@ def record_run(
                 _record_module(module, options, observation)
                 leaves |= {n: p for n, p in module.named_parameters() if options.gradients}
                 seed_torch(case.seed)
-            before_call = torch.get_rng_state()
+            before_call, settings = torch.get_rng_state(), global_settings()
             with OperationCounter() if options.count else mode or contextlib.nullcontext() as counter:
                 results = [call_answer(form, call, args, kwargs) for _ in range(options.calls)]
             observation.drew = not torch.equal(before_call, torch.get_rng_state())
+            observation.switched = tuple(n for n, value in global_settings().items() if settings[n] != value)
             if isinstance(counter, OperationCounter):
                 observation.operations, observation.largest = counter.operations, counter.largest
             observation.value = results[0] if options.calls == 1 else results

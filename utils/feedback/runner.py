@@ -99,7 +99,7 @@ class Runner(Protocol):
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """Compute the gradients of a weighted sum of the first result for each input and parameter; {} on failure."""
+        """Compute the gradients of a weighted sum of the results for each input and parameter; {} on failure."""
         ...
 
 
@@ -245,16 +245,21 @@ class InProcessRunner:
             kwargs = copy_value(dict(case.kwargs))
             seed_torch(case.seed)
             value = call_answer(self.form, module or self.answer, args, kwargs)
-            value = value[0] if isinstance(value, tuple) else value
+            results = [r for r in collect_tensors(value) if is_float(r)]
             leaves = {
                 f"`{n}`": a
                 for n, a in self.form.bind_arguments(args, kwargs).items()
                 if is_float(a) and a.requires_grad
             }
             leaves |= {f"`{n}`": p for n, p in module.named_parameters()} if module else {}
-            weights = torch.linspace(-1, 1, value.numel()).view(value.shape) if value.dim() else torch.ones(())
-            gradients = torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)
+            total = sum((result * _gradient_weights(result)).sum() for result in results)
+            gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
             return dict(zip(leaves, gradients))
+
+
+def _gradient_weights(result: Tensor) -> Tensor:
+    """Return different weights for the numbers of a result, so that a sum of weighted numbers has no gradient of 0."""
+    return torch.linspace(-1, 1, result.numel()).view(result.shape) if result.dim() else torch.ones(())
 
 
 def _attributes(answer: Any) -> dict[str, Any]:
