@@ -13,6 +13,7 @@ from torch import Tensor
 
 from utils.feedback.exercise import Case, Exercise, Sampler
 from utils.feedback.observe import collect_tensors, is_float
+from utils.feedback.phrases import LONGEST, shape_text
 from utils.feedback.runner import cached_cases, cached_oracle_observation
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
@@ -141,3 +142,32 @@ def works(exercise: Exercise, case: Case) -> bool:
         return False
     floats = [t for t in collect_tensors(expected.value) if is_float(t)]
     return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
+
+
+def change_text(exercise: Exercise, before: Case, after: Case) -> str:
+    """Name the arguments that differ between two calls: "eps is 0.0 instead of 1e-06 and x has shape [66, 3]"."""
+    values = [
+        {**setting_values(exercise, case), **exercise.signature.bind_arguments(case.args, case.kwargs)}
+        for case in (before, after)
+    ]
+    changes = []
+    for name in dict.fromkeys([*values[0], *values[1]]):
+        old, new = (v.get(name) for v in values)
+        if isinstance(old, Tensor) and isinstance(new, Tensor):
+            if old.shape != new.shape:
+                changes.append(f"`{name}` has the shape {shape_text(new.shape)} instead of {shape_text(old.shape)}")
+        elif name not in values[1]:
+            changes.append(f"`{name}` is not passed")
+        elif isinstance(new, _PLAIN) and type(old) is type(new) and old != new:
+            changes.append(f"`{name}` is {_short(new)} instead of {_short(old)}")
+    if after.note and after.note != before.note:
+        changes.append(f"it runs {after.note}" if after.note.split()[0] in ("with", "in") else after.note)
+    return " and ".join(changes)
+
+
+_PLAIN = (bool, int, float, str)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

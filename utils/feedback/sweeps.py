@@ -7,7 +7,6 @@ opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the r
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from utils.feedback.compare import unexpected_changes
 from utils.feedback.exercise import Case, Exercise
-from utils.feedback.observe import Observation, RunOptions, is_float, values_identical
+from utils.feedback.observe import Observation, RunOptions, is_float
 from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
 from utils.feedback.probe import Trial
 from utils.feedback.runner import (
@@ -28,7 +27,15 @@ from utils.feedback.runner import (
     make_runner,
     parse_observation,
 )
-from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
+from utils.feedback.side_effects import values_identical
+from utils.feedback.sweep_cases import (
+    CASE_SWEEPS,
+    base_cases,
+    call_sequences,
+    cases_without_generator,
+    derived_cases,
+    derived_pairs,
+)
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 # In these sweeps, an answer may raise an exception where the oracle does not, and in the last two it may give nan. If a
@@ -54,6 +61,7 @@ class Finding(NamedTuple):
     sweep: str
     trial: Trial | None = None
     message: str = ""
+    base: Case | None = None  # the case from which the case of the trial was derived
 
 
 @functools.lru_cache(maxsize=128)
@@ -109,14 +117,14 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    for case in derived_cases(exercise, name):
+    for base, case in derived_pairs(exercise, name):
         yours = parse_observation(exercise, case, runner.run(case))
         if name in _MAY_RAISE and yours.failure:
             continue
         expected = cached_oracle_observation(exercise, case, False)
         trial = compare_where_finite(case, yours, expected, name in _MAY_GIVE_NAN)
         if not trial.is_correct(with_sweep_tolerance(exercise)):
-            return Finding(name, trial)
+            return Finding(name, trial, base=base)
         if changes := unexpected_changes(yours, trial.expected):
             call = call_text(exercise, case)
             return Finding(name, message=f"{call} is right, but afterwards `{changes[0]}` is not as before.")
@@ -166,9 +174,9 @@ def _sweep_settings(exercise: Exercise, runner: Runner, name: str) -> Finding | 
 
 
 def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    for sequence, gradients in itertools.product(call_sequences(exercise), (True, False)):
-        if not gradients and not exercise.requires_gradients:
-            continue
+    sequences = call_sequences(exercise)
+    without_gradients = sequences[:1] if exercise.requires_gradients else []
+    for sequence, gradients in (*((s, True) for s in sequences), *((s, False) for s in without_gradients)):
         observations = _require_all_runs(runner.run_in_sequence(sequence, gradients), len(sequence))
         for i, (case, yours) in enumerate(zip(sequence, observations)):
             expected = cached_oracle_observation(exercise, case, False)
