@@ -146,17 +146,14 @@ def works(exercise: Exercise, case: Case) -> bool:
 
 def change_text(exercise: Exercise, before: Case, after: Case) -> str:
     """Name the arguments that differ between two calls: "eps is 0.0 instead of 1e-06 and x has shape [66, 3]"."""
-    values = [
-        {**setting_values(exercise, case), **exercise.signature.bind_arguments(case.args, case.kwargs)}
-        for case in (before, after)
-    ]
+    values = [{**setting_values(exercise, case), **argument_values(exercise, case)} for case in (before, after)]
     changes = []
     for name in dict.fromkeys([*values[0], *values[1]]):
         old, new = (v.get(name) for v in values)
         if isinstance(old, Tensor) and isinstance(new, Tensor):
             if old.shape != new.shape:
                 changes.append(f"`{name}` has the shape {shape_text(new.shape)} instead of {shape_text(old.shape)}")
-        elif name not in values[1]:
+        elif isinstance(old, Tensor) and new is None:
             changes.append(f"`{name}` is not passed")
         elif isinstance(new, _PLAIN) and type(old) is type(new) and old != new:
             changes.append(f"`{name}` is {_short(new)} instead of {_short(old)}")
