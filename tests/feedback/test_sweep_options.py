@@ -1,5 +1,7 @@
 """The sweeps over options: numbers, flags, counts, lists of ids, tokens, widths, dtypes and settings of torch."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -129,12 +131,12 @@ def test_flags_are_combined_with_a_count_of_one(declare_exercise):
 
 def test_lists_of_ids(declare_exercise):
     pairs = declare_exercise(
-        "pairs", oracle=lambda ids: list(zip(ids, ids[1:])), cases=[case([7, 7, 9]), case([5, 6, 7, 8])]
+        "pairs", oracle=lambda ids: list(pairwise(ids)), cases=[case([7, 7, 9]), case([5, 6, 7, 8])]
     )
-    assert diagnose(pairs, with_name("pairs", lambda ids: [*zip(ids[:-1], ids[1:])]))
+    assert diagnose(pairs, with_name("pairs", lambda ids: [(a, b) for a, b in pairwise(ids)]))
     for answer in (
-        lambda ids: [pair for pair in zip(ids, ids[1:]) if all(pair)],
-        lambda ids: [divmod(a * 256 + b, 256) for a, b in zip(ids, ids[1:])],
+        lambda ids: [pair for pair in pairwise(ids) if all(pair)],
+        lambda ids: [divmod(a * 256 + b, 256) for a, b in pairwise(ids)],
     ):
         assert diagnose(pairs, with_name("pairs", answer)).property == "lists"
 

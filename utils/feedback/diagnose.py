@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from utils.feedback.case_changes import change_text
+from utils.feedback.cell_code import CellCode
 from utils.feedback.compare import Dtypes, observations_agree, unexpected_changes, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
@@ -53,8 +54,10 @@ WAIT_MESSAGE = (
 TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
-def diagnose(exercise: Exercise, answer: Any) -> Report:
+def diagnose(exercise: Exercise, answer: Any, cell: CellCode | None = None) -> Report:
     """Check an answer in this process. This function does not raise, whatever the answer does.
+
+    For a value, `cell` is the code that computed it, so that the report can name the wrong step.
 
     An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
     report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the check.
@@ -63,7 +66,7 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
     timeout = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=notebook_output, flush=True))
     try:
         with timeout:
-            return diagnose_with_runner(exercise, InProcessRunner(exercise.signature, answer))
+            return diagnose_with_runner(exercise, InProcessRunner(exercise.signature, answer, cell))
     except KeyboardInterrupt as interrupt:
         timeout.stop()
         stopped_at = build_failure(interrupt, answer)

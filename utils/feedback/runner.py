@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from utils.feedback.call_trace import CallRecorder, TracedCall
+from utils.feedback.cell_code import CellCode
 from utils.feedback.code_traits import CodeTraits, analyse_code
 from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
 from utils.feedback.fake_device import (
@@ -110,8 +111,8 @@ class Runner(Protocol):
 class InProcessRunner:
     """A `Runner` that runs the answer in this process."""
 
-    def __init__(self, form: AnswerSignature, answer: Any) -> None:
-        self.form, self.answer = form, answer
+    def __init__(self, form: AnswerSignature, answer: Any, cell: CellCode | None = None) -> None:
+        self.form, self.answer, self.cell = form, answer, cell
         self._outer = outer_variables(answer)  # saved before the first call
 
     def inspect_code(self) -> CodeTraits:
@@ -196,7 +197,7 @@ class InProcessRunner:
 
     def trace(self, case: Case) -> list[TracedCall]:
         if self.form.kind == "value":
-            return []
+            return self.cell.trace(self.form.name, self.answer) if self.cell else []
         recorder = CallRecorder(source_files(self.answer))
         record_run(self.form, self.answer, case, RESULT_ONLY, recorder)
         return recorder.calls
