@@ -241,8 +241,8 @@ CASE_SWEEPS = {
 
 
 def _two_kinds(bases: list[Case]) -> list[Case]:
-    """Return the first base case and the one with the most arguments, because all of them would take too long."""
-    most = max(bases, key=lambda case: (len(case.kwargs), len(case.args)), default=None)
+    """Return the first base case and the one with the most arguments and axes; all of them would take too long."""
+    most = max(bases, key=lambda case: (len(case.kwargs), sum(t.dim() for t in tensors_of(case))), default=None)
     return [case for case in bases if case is bases[0] or case is most]
 
 
