@@ -559,7 +559,8 @@ def _by_hand(model, optimizer):
 
 
 def _with_its_own_rate(model, optimizer):
-    optimizer.param_groups[0]["lr"] = 5e-3
+    for group in optimizer.param_groups:
+        group["lr"] = 5e-3
     optimizer.step()
 
 

@@ -258,8 +258,8 @@ class InProcessRunner:
                 if is_float(a) and a.requires_grad
             }
             leaves |= {f"`{n}`": p for n, p in module.named_parameters()} if module else {}
-            total = sum((result * _gradient_weights(result)).sum() for result in results)
-            gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+            terms = [(result * _gradient_weights(result)).sum() for result in results]
+            gradients = torch.autograd.grad(torch.stack(terms).sum(), list(leaves.values()), allow_unused=True)
             return dict(zip(leaves, gradients))
 
 

@@ -1,4 +1,4 @@
-"""Find what a call changes besides its result: arguments, variables that outlive the call, and settings of torch."""
+"""Find what a call changes in addition to its result: arguments, lasting variables, and settings of torch."""
 
 from __future__ import annotations
 

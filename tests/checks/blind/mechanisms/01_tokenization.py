@@ -1,4 +1,4 @@
-# %% count_pairs wrong: skips pairs with id 0
+# %% count_pairs wrong (property as_many_as_neighbours): skips pairs with id 0
 def count_pairs(ids):
     counts = {}
     for p in zip(ids, ids[1:]):
@@ -8,7 +8,7 @@ def count_pairs(ids):
     return counts
 
 
-# %% merge wrong: compares a packed number, collides for ids of 256 and more
+# %% merge wrong (property spells_the_same): compares a packed number, collides for ids of 256 and more
 def merge(ids, pair, new_id):
     out, i = [], 0
     while i < len(ids):
@@ -21,7 +21,7 @@ def merge(ids, pair, new_id):
     return out
 
 
-# %% train_bpe wrong: lowercases
+# %% train_bpe wrong (property texts): lowercases
 def train_bpe(text, n_merges):
     ids = list(text.lower().encode("utf-8"))
     merges = {}
@@ -35,12 +35,12 @@ def train_bpe(text, n_merges):
     return merges
 
 
-# %% to_str_tokens wrong: leaves out id 0
+# %% to_str_tokens wrong (property texts): leaves out id 0
 def to_str_tokens(text, tokenizer):
     return [tokenizer.decode([i]) for i in tokenizer.encode(text) if i]
 
 
-# %% sample wrong: at temperature 1 it ignores top_k
+# %% sample wrong (property numbers): at temperature 1 it ignores top_k
 def sample(logits, temperature, top_k, generator):
     logits = logits / temperature
     if temperature == 1:

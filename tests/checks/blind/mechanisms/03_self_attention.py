@@ -1,4 +1,4 @@
-# %% SingleHeadAttention wrong: mask remembered as attribute when none passed
+# %% SingleHeadAttention wrong (property state): mask remembered as attribute when none passed
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model):
         super().__init__()
@@ -17,7 +17,7 @@ class SingleHeadAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% SingleHeadAttention wrong: a class-level scale
+# %% SingleHeadAttention wrong (property state): a class-level scale
 class SingleHeadAttention(nn.Module):
     scale = 0.5
 

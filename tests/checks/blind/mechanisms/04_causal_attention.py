@@ -1,9 +1,9 @@
-# %% inverted_dropout wrong: the factor is never above 10
+# %% inverted_dropout wrong (property numbers): the factor is never above 10
 def inverted_dropout(x, keep, p):
     return torch.where(keep, x, 0.0) / max(1 - p, 0.1)
 
 
-# %% CausalAttention wrong: drops at most half of the weights
+# %% CausalAttention wrong (property drops_weights): drops at most half of the weights
 class CausalAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()

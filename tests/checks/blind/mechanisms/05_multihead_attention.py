@@ -1,4 +1,4 @@
-# %% MultiHeadAttentionWrapper wrong: bias passed only for more than one head
+# %% MultiHeadAttentionWrapper wrong (structure): bias passed only for more than one head
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -13,7 +13,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% all_head_patterns wrong: first 8 heads only
+# %% all_head_patterns wrong (shape): first 8 heads only
 def all_head_patterns(prompt, n_heads):
     tokens, x = gpt2.get_pre_attn(prompt)
     patterns = []
@@ -24,7 +24,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(patterns)
 
 
-# %% MultiHeadAttentionWrapper right: a plain module as a container
+# %% MultiHeadAttentionWrapper right (passed): a plain module as a container
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
@@ -36,7 +36,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads.children()], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper right: a dict of modules
+# %% MultiHeadAttentionWrapper right (passed): a dict of modules
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()

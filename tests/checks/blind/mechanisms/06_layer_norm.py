@@ -1,4 +1,4 @@
-# %% LayerNorm wrong: eps falsy falls back
+# %% LayerNorm wrong (property numbers): eps falsy falls back
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-6):
         super().__init__()

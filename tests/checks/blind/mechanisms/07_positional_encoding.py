@@ -1,4 +1,4 @@
-# %% PositionalEncoding wrong: scales x by root of width for wide vectors
+# %% PositionalEncoding wrong (property adds_its_rows): scales x by root of width for wide vectors
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model, max_len=5000):
         super().__init__()

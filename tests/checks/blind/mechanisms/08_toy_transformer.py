@@ -1,4 +1,4 @@
-# %% CogModel wrong: padding_idx 0: token 0's vector is zero and untrained
+# %% CogModel wrong (property gradients): padding_idx 0: token 0's vector is zero and untrained
 class CogModel(nn.Module):
     def __init__(self, vocab_size, embed_dim, num_layers):
         super().__init__()
@@ -17,7 +17,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% training_step wrong: clips the gradients at 10
+# %% training_step wrong (difference): clips the gradients at 10
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -28,7 +28,7 @@ def training_step(model, optimizer, batch):
     return loss.item()
 
 
-# %% training_step wrong: zeroes only the first param group
+# %% training_step wrong (misconception old-gradients-of-biases): zeroes only the first param group
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     for p in optimizer.param_groups[0]["params"]:

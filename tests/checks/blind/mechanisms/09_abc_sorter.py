@@ -1,10 +1,10 @@
-# %% make_weight wrong: temperatures below 0.05 count as 0.05
+# %% make_weight wrong (property numbers): temperatures below 0.05 count as 0.05
 def make_weight(A, B, base=None, temp=1.0):
     gate = torch.softmax(A @ B / max(temp, 0.05), dim=-1)
     return gate if base is None else base * gate
 
 
-# %% DeepQKVAttention wrong: scores clipped at 1e5
+# %% DeepQKVAttention wrong (property finite_when_scaled): scores clipped at 1e5
 class DeepQKVAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, context_length, rank=3, temp=1.0, strict=False):
         super().__init__()

@@ -1,4 +1,4 @@
-# %% sample_regression wrong: uniform noise
+# %% sample_regression wrong (property drawn_otherwise): uniform noise
 def sample_regression(n, L, d, noise_std, generator=None):
     x_q = torch.randn(n, 1, d, generator=generator)
     x = torch.randn(n, L, d, generator=generator)
@@ -7,7 +7,7 @@ def sample_regression(n, L, d, noise_std, generator=None):
     return torch.cat([x_q, torch.zeros(n, 1, 1)], -1), torch.cat([x, y], -1), x_q @ beta
 
 
-# %% QueryAttention wrong: with one head it has one output
+# %% QueryAttention wrong (structure): with one head it has one output
 class QueryAttention(nn.Module):
     def __init__(self, n_embd, n_head, n_out=1):
         super().__init__()

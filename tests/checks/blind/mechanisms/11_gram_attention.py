@@ -1,4 +1,4 @@
-# %% TripleProductAttention wrong: another scale if there is one head
+# %% TripleProductAttention wrong (property options): another scale if there is one head
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model, n_head, max_len=128):
         super().__init__()

@@ -1,4 +1,4 @@
-# %% GPT wrong: 12 blocks at most
+# %% GPT wrong (structure): 12 blocks at most
 class GPT(nn.Module):
     def __init__(self, config):
         super().__init__()
@@ -15,7 +15,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% gpt2_state wrong: blocks from number 12 on keep their old names
+# %% gpt2_state wrong (property names_fit_the_model): blocks from number 12 on keep their old names
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     for name, t in found.items():
@@ -37,7 +37,7 @@ def gpt2_state(tensors, config):
     return state
 
 
-# %% generate_cached wrong: keeps only the last 48 positions
+# %% generate_cached wrong (property first_wrong_pass): keeps only the last 48 positions
 def generate_cached(model, tokens, n_tokens):
     kept = [None] * len(model.blocks)
     new, done = tokens, 0

@@ -1,4 +1,4 @@
-# %% logit_lens wrong: switches gradients off and leaves them off
+# %% logit_lens wrong (property settings): switches gradients off and leaves them off
 def logit_lens(model, tokens):
     torch.set_grad_enabled(False)
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
