@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from utils.feedback.cell_code import CellCode
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import case
 from utils.feedback.milestone_values import match
@@ -238,3 +239,37 @@ def test_a_nan_is_explained_once(mixed):
     """The message names the line of the first nan, so no other line is marked."""
     report = diagnose(mixed, answer(RIGHT.replace("weights @ x", "weights @ x + 0 * torch.log(x - x)")))
     assert report.property == "finite" and "line 6" in report.message and not report.trace, str(report)
+
+
+def test_a_value_is_explained_by_the_cell_that_computed_it(declare_exercise):
+    numbers = torch.tensor([1.0, 2.0, 4.0])
+    weights = declare_exercise(
+        "weights",
+        oracle=numbers.softmax(0),
+        cases=[case()],
+        milestones=lambda: {"the powers?": numbers.exp(), "the weights": numbers.softmax(0)},
+    )
+
+    def judge(source, **names):
+        names = {"torch": torch, "numbers": numbers, **names}
+        linecache.cache["<cell>"] = (len(source), None, source.splitlines(keepends=True), "<cell>")
+        cell = CellCode("<cell>", source, dict(names))
+        exec(compile(source, "<cell>", "exec"), names)
+        return diagnose(weights, names["weights"], cell)
+
+    report = judge("powers = numbers.exp()\nweights = powers / powers.max()\nprint(weights)\n")
+    assert "Line 1 (`powers = numbers.exp()`) gives the powers" in report.message
+    assert "The next step should lead to the weights, but line 2" in report.message
+    assert judge("weights = torch.softmax(numbers, dim=0)\n")
+    # The cell is not run again if it does not give the same value again.
+    changing = judge("weights = counter.pop() * numbers\n", counter=[2.0, 3.0])
+    assert changing.status == "failed" and "Line 1" not in changing.message
+    assert diagnose(weights, numbers.exp()).status == "failed"
+
+
+def test_tracing_a_cell_leaves_its_variables_unchanged():
+    x = torch.ones(3)
+    cell = CellCode("<cell>", "x[0] = 5.0\ny = x * 2\ncheck(y=y)\n", {"x": x})
+    assert [call.name for call in cell.trace("y", torch.tensor([10.0, 2.0, 2.0]))] == ["setitem", "mul"]
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    assert CellCode("<cell>", "y = 1 / 0\n", {}).trace("y", x) == []

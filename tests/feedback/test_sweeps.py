@@ -101,7 +101,8 @@ def test_each_sweep_finds_its_kind_of_mistake(causal_mean, answer, found):
 def test_a_right_answer_passes_all_sweeps(causal_mean):
     assert diagnose(causal_mean, with_name("causal_mean", right))
     assert applicable_sweeps(causal_mean) == [
-        *("state", "gradients", "sizes", "zeros", "ties", "large", "signs", "hidden rows")
+        *("settings", "state", "gradients", "sizes", "zeros", "ties", "large", "small", "signs", "options"),
+        "hidden rows",
     ]
 
 
@@ -247,7 +248,7 @@ def test_changes_inside_a_model_are_changes_of_an_argument(declare_exercise):
     "answer, found",
     [
         (lambda text, factor=2.0: [len(word) * factor for word in text.strip().split(" ")], "texts"),
-        (lambda text, factor=2.0: [len(word) * round(factor) for word in text.split(" ")], "signs"),
+        (lambda text, factor=2.0: [len(word) * round(factor) for word in text.split(" ")], "numbers"),
     ],
 )
 def test_texts_and_settings_vary(declare_exercise, answer, found):

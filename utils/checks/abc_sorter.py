@@ -73,7 +73,7 @@ exercise(
     ],
     returns=Float("... embed_dim d_head"),
     differentiable=True,
-    properties=[finite_when_scaled()],
+    properties=[finite_when_scaled(1e6)],
     misconceptions={
         "clamped": _gated.replace(gate=lambda A, B, temp: F.softmax((A @ B / temp).clamp(-50, 50), dim=-1)).wrong(
             "You clamp the scores before exp. Nothing overflows, but two large scores become equal, however different"
@@ -343,7 +343,7 @@ exercise(
         _restrict_to_trials(1, 2)(moves_with_its_module),
         _temperature,
         _starts_somewhere,
-        _restrict_to_trials(0)(finite_when_scaled()),
+        _restrict_to_trials(0)(finite_when_scaled(1e6)),
     ],
     misconceptions={
         "sees-the-future": _wrong.sees_the_future(

@@ -521,7 +521,7 @@ exercise(
             seed=1,
             note="shorter than the context",
         ),
-        case(rand(6, 4, 4), init=(4, 6, 5, 0.5), train=True, seed=2, note="in training"),
+        case(rand(6, 4, 4), init=(4, 6, 5, 0.7), train=True, seed=2, note="in training"),
         case(
             rand(12, 4, 2),
             init={"d_in": 2, "d_out": 5, "context_length": 7, "dropout": 0.2, "qkv_bias": True},

@@ -139,6 +139,7 @@ _STATISTICS = {
         " prompt.",
     ),
     "mean of the errors": _Statistic(False, 0.1, f"The errors of y have a mean of {{seen}}, {_EXPECTED}."),
+    "fourth moment of the errors": _Statistic(False, 0.25, f"The errors of y are not normally distributed: {_FOURTH}."),
     "noise within a prompt": _Statistic(
         True,
         0.07,
@@ -162,7 +163,14 @@ SLACK = torch.tensor([statistic.slack for statistic in _STATISTICS.values()], dt
 _X_STATISTICS = ("mean of x and x_q", "spread of x", "fourth moment of x", "likeness in x")
 _X_Q_STATISTICS = ("likeness of x_q and x", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
 _BETA_STATISTICS = ("mean of β", "β between prompts", "fourth moment of β", "likeness in β")
-_Y_STATISTICS = ("shared error", "mean of the errors", "noise within a prompt", "noise", "y_q off β·x_q")
+_Y_STATISTICS = (
+    "shared error",
+    "mean of the errors",
+    "fourth moment of the errors",
+    "noise within a prompt",
+    "noise",
+    "y_q off β·x_q",
+)
 # If the statistic on the left deviates, the statistics on the right deviate as a consequence, so they are ignored.
 _CONSEQUENCES = {
     "y in front": (
@@ -186,8 +194,15 @@ _CONSEQUENCES = {
     "likeness in x": (*_BETA_STATISTICS, *_Y_STATISTICS),
     "x_q among x": ("likeness of x_q and x", "y_q off β·x_q"),
     "β between prompts": ("mean of β", "fourth moment of β", "likeness in β"),
-    "shared error": ("mean of the errors", "noise within a prompt", "noise", *_BETA_STATISTICS, "y_q off β·x_q"),
-    "noise within a prompt": ("noise", "y_q off β·x_q"),
+    "shared error": (
+        "mean of the errors",
+        "fourth moment of the errors",
+        "noise within a prompt",
+        "noise",
+        *_BETA_STATISTICS,
+        "y_q off β·x_q",
+    ),
+    "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
 # These statistics have the consequences listed above only if they are near 0.
@@ -237,6 +252,7 @@ def measured(z_q, z, y_q, d):
         "fourth moment of β": _fourth_moment(beta),
         "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
         "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes absorbs d / L of the errors
+        "fourth moment of the errors": _fourth_moment(residuals) if noise > 1e-3 else torch.tensor(3.0),
         "noise within a prompt": (within.square().sum() / (n * (L - d - 1 + d / L))).sqrt(),
         "noise": noise,
         "end of z_q": z_q[..., d].abs().max(),
@@ -400,6 +416,7 @@ def _few_prompts(probe):
 
 exercise(
     "sample_regression",
+    unswept={"numbers": "the check estimates β from the examples, which needs little noise"},
     oracle=_sample_prompts,
     cases=lambda rand: [
         # For this noise_std, the standard deviations noise_std and noise_std² · √d are rounded to different multiples.

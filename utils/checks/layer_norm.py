@@ -36,6 +36,10 @@ def _zero_and_one(probe):
 exercise(
     "normalised",
     oracle=torch.tensor([-1.3416, -0.4472, 0.4472, 1.3416]),
+    milestones=lambda: {
+        "the numbers minus their mean": (centred := (x := torch.tensor(_X.tolist())) - x.mean()),
+        "the vector of mean 0 and variance 1": centred / x.var(correction=0).sqrt(),
+    },
     atol=6e-5,  # the expected values are (x - 5) / sqrt(5), rounded to four decimals
     returns=Float("d_model"),
     properties=[_zero_and_one],

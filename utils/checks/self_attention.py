@@ -103,6 +103,11 @@ def _wrong_weights(use_weights):
 exercise(
     "scaled_context_vec_2",
     oracle=torch_attention(_Q[1:2], _K, _V)[0],
+    milestones=lambda: {
+        "the scaled scores": (scaled := _K @ _Q[1] / 2**0.5),
+        "the weights": (weights := scaled.softmax(0)),
+        "the context vector": weights @ _V,
+    },
     returns=Float("d_out"),
     atol=2e-6,  # two queries are almost equal, so their context vectors hardly differ
     steps={"attn_weights_2": Step(torch_attention(_Q[1:2], _K)[0], _wrong_weights(lambda weights: weights))},

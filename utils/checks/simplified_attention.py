@@ -18,6 +18,7 @@ DIVIDED_SCORES = SCORES / SCORES.sum()
 exercise(
     "attn_scores_2",
     oracle=torch.tensor([0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]),
+    milestones=lambda: {"the products of the numbers?": INPUTS * QUERY, "the scores": INPUTS @ QUERY},
     atol=PRINTED,
     returns=Float("seq"),
     misconceptions={
@@ -83,6 +84,7 @@ exercise(
 exercise(
     "attn_weights_2",
     oracle=torch.tensor([0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]),
+    milestones=lambda: {"the powers of e?": SCORES.exp(), "the weights": SCORES.softmax(0)},
     atol=PRINTED,
     returns=Float("seq"),
     misconceptions={
@@ -162,6 +164,10 @@ exercise(
 exercise(
     "context_vec_2",
     oracle=F.scaled_dot_product_attention(QUERY[None], INPUTS, INPUTS, scale=1.0)[0],
+    milestones=lambda: {
+        "the weighted vectors?": SCORES.softmax(0)[:, None] * INPUTS,
+        "the context vector": SCORES.softmax(0) @ INPUTS,
+    },
     atol=4e-5,  # accepts the numbers printed on the page, but not a weighted sum whose weights lack exp
     returns=Float("d_in"),
     misconceptions={
@@ -403,6 +409,7 @@ exercise(
             [0.6310, 1.0865, 1.0605, 0.6565, 0.2935, 0.9450],
         ]
     ),
+    milestones=lambda: {"the scores": INPUTS @ INPUTS.T},
     atol=PRINTED,
     returns=Float("seq seq"),
     misconceptions={

@@ -559,7 +559,8 @@ def _by_hand(model, optimizer):
 
 
 def _with_its_own_rate(model, optimizer):
-    optimizer.param_groups[0]["lr"] = 5e-3
+    for group in optimizer.param_groups:
+        group["lr"] = 5e-3
     optimizer.step()
 
 
@@ -568,8 +569,8 @@ def _clipped(grads):
     return [grad * (1 / norm).clamp(max=1) for grad in grads]
 
 
-def _training_case(rand, batch, seq, vocab, signs=False, fresh=False, note=""):
-    model = FakeTrainableModel(rand(vocab, vocab), rand(vocab), signs, fresh=fresh)
+def _training_case(rand, batch, seq, vocab, signs=False, fresh=False, gain=3.0, note=""):
+    model = FakeTrainableModel(rand(vocab, vocab), rand(vocab), signs, fresh=fresh, gain=gain)
     return case(model, model.optimizer, _sample_texts(rand, batch, seq, vocab), note=note)
 
 
@@ -605,6 +606,7 @@ exercise(
     cases=lambda rand: [
         _training_case(rand, 3, 6, 4, note="with a model that still has the gradients of an earlier step"),
         _training_case(rand, 2, 5, 4, fresh=True, note="with a new model, which has no gradients yet"),
+        _training_case(rand, 2, 6, 4, gain=100.0, note="with a model that has large gradients"),
         _training_case(
             rand,
             2,

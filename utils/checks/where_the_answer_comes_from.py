@@ -20,7 +20,7 @@ from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
 # The two models differ in all sizes. In both, the width of a head differs from the number of heads.
-_WIDE = GPTConfig(vocab_size=17, n_positions=12, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
+_WIDE = GPTConfig(vocab_size=17, n_positions=72, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
 _NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
 # Some block and head numbers in this model have two digits.
 _DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=22, n_layers=11, n_heads=11, eps=1e-2)

@@ -895,7 +895,7 @@ def _pieces(tensors):
 
 _NARROW = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
 _WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
-_DEEP = GPTConfig(vocab_size=5, n_positions=3, d_model=4, n_layers=12, n_heads=2)
+_DEEP = GPTConfig(vocab_size=5, n_positions=3, d_model=4, n_layers=14, n_heads=2)
 
 exercise(
     "gpt2_state",
@@ -1163,7 +1163,7 @@ _ENDS_AT_THE_LAST = (
     " whichever tokens the model predicts."
 )
 
-_WRITING = GPTConfig(vocab_size=37, n_positions=14, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
+_WRITING = GPTConfig(vocab_size=37, n_positions=80, d_model=12, n_layers=2, n_heads=3, eps=1e-3)
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
 _SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, even small mistakes change a token

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from utils import lessons
+from utils.feedback.cell_code import CellCode
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
 from utils.feedback.observe import answer_source
@@ -55,7 +56,7 @@ def check(*answers: Any, **values: Any) -> Report:
     """
     try:
         exercise, answer = _resolve_check_call(answers, values)
-        report = diagnose(exercise, answer)
+        report = diagnose(exercise, answer, _cell_of(sys._getframe(1)) if values else None)
         if not report and not report.misconception:
             report.message += _intermediate_messages(exercise, sys._getframe(1).f_globals)
         if (report.reason, report.status) != ("stopped", "todo"):  # an interrupted check is not an attempt
@@ -76,6 +77,12 @@ def _logged_findings(exercise: Exercise, report: Report) -> dict[str, str]:
         "misconception": report.misconception or "",
         "milestone": report.milestone or "",
     }
+
+
+def _cell_of(frame: types.FrameType) -> CellCode:
+    """Return the code of the cell that calls `check`."""
+    file = frame.f_code.co_filename
+    return CellCode(file, "".join(linecache.getlines(file)), frame.f_globals)
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:

@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import functools
 import sys
+from dataclasses import replace
 from typing import Any
 
+from utils.feedback.case_changes import change_text
+from utils.feedback.cell_code import CellCode
 from utils.feedback.compare import Dtypes, observations_agree, unexpected_changes, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
 from utils.feedback.exercise import Case, Exercise, Misconception
 from utils.feedback.milestones import find_departure
 from utils.feedback.observe import Observation, build_failure, preserve_global_state
-from utils.feedback.phrases import call_text
-from utils.feedback.probe import Probe, repeats_results
+from utils.feedback.phrases import call_text, name_list_text
+from utils.feedback.probe import Probe, Trial, repeats_results
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
 from utils.feedback.runner import (
@@ -31,6 +34,7 @@ from utils.feedback.runner import (
     cached_misconception_result,
     misconception_answer,
     observe_answer,
+    parse_observation,
 )
 from utils.feedback.source_lint import find_lint
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
@@ -50,8 +54,10 @@ WAIT_MESSAGE = (
 TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
-def diagnose(exercise: Exercise, answer: Any) -> Report:
+def diagnose(exercise: Exercise, answer: Any, cell: CellCode | None = None) -> Report:
     """Check an answer in this process. This function does not raise, whatever the answer does.
+
+    For a value, `cell` is the code that computed it, so that the report can name the wrong step.
 
     An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
     report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the check.
@@ -60,7 +66,7 @@ def diagnose(exercise: Exercise, answer: Any) -> Report:
     timeout = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=notebook_output, flush=True))
     try:
         with timeout:
-            return diagnose_with_runner(exercise, InProcessRunner(exercise.signature, answer))
+            return diagnose_with_runner(exercise, InProcessRunner(exercise.signature, answer, cell))
     except KeyboardInterrupt as interrupt:
         timeout.stop()
         stopped_at = build_failure(interrupt, answer)
@@ -115,26 +121,54 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
         has_plain_result = not (exercise.view or exercise.parse_result)
         if report.misconception is None and has_plain_result and not _is_nearly_right(second):
             start = "Your result is right for one set of numbers and wrong for another set"
-            question = ": is it hard-coded instead of computed?" if repeats_results(probe, second) else "."
-            report.message = f"{start}{question} {report.message}"
+            report.message = f"{start}{_repetition_text(probe, second)} {report.message}"
         return report
     broken = _broken_property(probe)
     if broken is not None:  # `if broken` would be wrong, because a failed report is falsy
         return broken
     finding = run_sweeps(exercise, runner)
     if finding is not None:
-        return _sweep_report(exercise, runner, finding)
+        return _sweep_report(exercise, probe, finding)
     return Report(exercise.name, "passed", _praise(probe), reason="passed")
 
 
-def _sweep_report(exercise: Exercise, runner: Runner, finding: Finding) -> Report:
+def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
     """Report the fault that a sweep found. A wrong trial is explained like the trial of any other case."""
     if finding.trial is None:
         return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
-    report = _failure_report(Probe(with_sweep_tolerance(exercise), runner, [finding.trial]))
+    # A property may compare cases, so the correct cases are needed too.
+    trials = [t for t in probe.trials if t.is_correct(with_sweep_tolerance(exercise))]
+    tolerant = with_sweep_tolerance(exercise)
+    report = _failure_report(Probe(tolerant, probe.runner, [*trials, finding.trial]))
     if report.reason == "difference":
+        report = _failure_report(Probe(replace(tolerant, properties=()), probe.runner, [finding.trial]))
         report.reason, report.property, report.relation = "property", finding.sweep, None
+    if finding.base is not None and report.reason == "property":
+        report.message = _derivation_text(exercise, probe.runner, finding.base, finding.trial) + report.message
     return report
+
+
+def _derivation_text(exercise: Exercise, runner: Runner, base: Case, trial: Trial) -> str:
+    """Say in which way a wrong case differs from a correct one, and whether the answer ignores this difference."""
+    change = change_text(exercise, base, trial.case)
+    if not change:
+        return ""
+    value = parse_observation(exercise, base, runner.run(base)).value
+    same = values_equal(value, trial.yours.value, exercise.atol, "any")
+    unchanged = values_equal(value, trial.expected.value, exercise.atol, "any")
+    ignored = " Your result is the same as before this change." if same and not unchanged else ""
+    return f"{call_text(exercise, base)} is right, but the result is wrong when {change}.{ignored} "
+
+
+def _repetition_text(probe: Probe, second: Probe) -> str:
+    """Return the end of a sentence about an answer that is right for one set of numbers only."""
+    if not repeats_results(probe, second):
+        return "."
+    cases = [trial.case for trial in (*probe.trials, *second.trials)]
+    kept = next((o.kept for o in reversed(probe.runner.run_in_sequence(cases)) if o.kept), ())
+    if kept:
+        return f": it stays the same. Your code keeps values from call to call in {name_list_text(kept)}."
+    return ": is it hard-coded instead of computed?"
 
 
 def _praise(probe: Probe) -> str:

@@ -144,7 +144,7 @@ def diagnose_parameters(probe: Probe, trial: Trial) -> str | None:
         )
     if missing:
         actual = actual_parameters_text(yours, extra)
-        cause = missing_parameters_text(missing, yours)
+        cause = missing_parameters_text(missing, yours, expected)
         return f"{constructor} has no parameter {name_list_text(missing)}; {actual}.{cause}"
     if extra:
         unexpected = "an unexpected parameter" if len(extra) == 1 else "unexpected parameters"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
@@ -125,3 +125,17 @@ def _unwrap(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [*map(_unwrap, value)]
     return {key: _unwrap(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def find_unmoved_tensor(module: nn.Module) -> str | None:
+    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
+                return name
+    return None
+
+
+def move_to_fake_device(value: Any) -> Any:
+    """Move a value to the emulated device if it is a tensor."""
+    return value.to(FAKE_DEVICE) if isinstance(value, Tensor) else value

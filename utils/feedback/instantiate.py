@@ -95,11 +95,16 @@ def _register_parameter(module: nn.Module, name: str, parameter: nn.Parameter) -
 
 
 def build_module(answer: Callable[..., nn.Module], case: Case) -> nn.Module:
-    """Build the module of a case, fill its parameters if `fill` is set, and set its mode."""
+    """Build the module of a case, fill its parameters if `fill` is set, and set its mode.
+
+    If an input is float64, the parameters and buffers are float64 too.
+    """
     init = copy_value(case.init)  # an answer may change its arguments
     module = answer(**init) if isinstance(init, dict) else answer(*init)
     if case.fill:
         fill_parameters(module, case.seed)
+    if any(isinstance(a, Tensor) and a.dtype == torch.float64 for a in case.args):
+        module.double()
     return module.train(case.train)
 
 

@@ -140,8 +140,10 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
 def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     """Return the milestones of a case, or None if two of them have the same numbers on this case."""
     exercise = probe.exercise
+    if exercise.milestones is None:
+        return None
     recorder = CallRecorder(None)
-    answer = to_learner_answer(exercise, exercise.milestones)
+    answer = exercise.milestones if exercise.kind == "value" else to_learner_answer(exercise, exercise.milestones)
     form = replace(exercise.signature, view=None)
     values = record_run(form, answer, trial.case, RESULT_ONLY, recorder).value or {}
     expected = trial.expected.value[0] if isinstance(trial.expected.value, tuple) else trial.expected.value

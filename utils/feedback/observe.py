@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from utils.feedback.exercise import AnswerSignature, Case, Sampler
 from utils.feedback.instantiate import build_module, copy_value
 from utils.feedback.op_trace import OperationCounter, collect_tensors
+from utils.feedback.side_effects import changed_paths, global_settings
 from utils.lessons.stubs import unfinished_name
 
 ZERO_GRADIENT = 1e-5  # smaller gradients count as 0, because they may be rounding errors
@@ -88,6 +89,7 @@ class Observation:
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
     parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each part
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
+    switched: tuple[str, ...] = ()  # the global settings of torch that the call changed, as a call that returns them
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
@@ -199,10 +201,11 @@ def record_run(
                 _record_module(module, options, observation)
                 leaves |= {n: p for n, p in module.named_parameters() if options.gradients}
                 seed_torch(case.seed)
-            before_call = torch.get_rng_state()
+            before_call, settings = torch.get_rng_state(), global_settings()
             with OperationCounter() if options.count else mode or contextlib.nullcontext() as counter:
                 results = [call_answer(form, call, args, kwargs) for _ in range(options.calls)]
             observation.drew = not torch.equal(before_call, torch.get_rng_state())
+            observation.switched = tuple(n for n, value in global_settings().items() if settings[n] != value)
             if isinstance(counter, OperationCounter):
                 observation.operations, observation.largest = counter.operations, counter.largest
             observation.value = results[0] if options.calls == 1 else results
@@ -282,76 +285,6 @@ def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[
         tuple(name for name, size in sizes.items() if size is None or size < ZERO_GRADIENT),
         tuple(name for name, size in sizes.items() if size is not None and not math.isfinite(size)),
     )
-
-
-def values_identical(before: Any, after: Any) -> bool:
-    """Tell whether two values of a case have the same content. Values that cannot be compared count as different."""
-    if isinstance(before, Tensor):
-        if not isinstance(after, Tensor) or before.shape != after.shape:
-            return False
-        return torch.equal(before, after) or torch.equal(before.nan_to_num(), after.detach().nan_to_num())
-    if isinstance(before, (tuple, list)):
-        return (
-            isinstance(after, (tuple, list)) and len(before) == len(after) and all(map(values_identical, before, after))
-        )
-    if isinstance(before, dict):
-        return (
-            isinstance(after, dict)
-            and before.keys() == after.keys()
-            and all(values_identical(before[k], after[k]) for k in before)
-        )
-    if isinstance(before, nn.Module):
-        return not changed_paths("", before, after)
-    return isinstance(before, torch.Generator) or before is after or before == after
-
-
-def changed_paths(name: str, before: Any, after: Any) -> list[str]:
-    """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
-
-    For a module, these changes count: parameters, their requires_grad and whether they have gradients; buffers and
-    attributes with plain data; training mode; the number of hooks.
-    """
-    if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
-        return [] if values_identical(before, after) else [name]
-    parts, other_parts = dict(before.named_modules()), dict(after.named_modules())
-    paths = list(parts.keys() ^ other_parts.keys())
-    for key in parts.keys() & other_parts.keys():
-        contents, other_contents = _module_contents(parts[key]), _module_contents(other_parts[key])
-        names = contents.keys() | other_contents.keys()
-        changed = [n for n in names if not values_identical(contents.get(n), other_contents.get(n))]
-        paths += [f"{key}.{n}" if key else n for n in changed]
-    return sorted(f"{name}.{path}" for path in paths)
-
-
-def _module_contents(module: nn.Module) -> dict[str, Any]:
-    """Return a module's parameters, buffers, plain attributes and number of hooks, without those of its submodules."""
-    contents = {n: v for n, v in vars(module).items() if not n.startswith("_") and _is_plain_data(v)}
-    contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
-    contents |= dict(module._buffers)
-    hooks = len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks)
-    return contents | {"hooks": hooks}
-
-
-def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of the global and closure variables that a function can change, if they hold plain data.
-
-    These are the notebook's variables, the variables of an enclosing function and the defaults of arguments.
-    """
-    answer = inspect.unwrap(answer) if callable(answer) else answer
-    if not isinstance(answer, types.FunctionType):
-        return {}
-    outer = inspect.getclosurevars(answer)
-    defaults = {n: p.default for n, p in inspect.signature(answer).parameters.items() if p.default is not p.empty}
-    variables = {**outer.globals, **outer.nonlocals, **defaults}
-    return {name: copy_value(value) for name, value in variables.items() if _is_plain_data(value)}
-
-
-def _is_plain_data(value: Any, depth: int = 4) -> bool:
-    """Tell whether a value is plain data, with at most `depth` levels of nested containers."""
-    if isinstance(value, (list, tuple, dict)):
-        items = value.values() if isinstance(value, dict) else value
-        return depth > 0 and all(_is_plain_data(item, depth - 1) for item in items)
-    return value is None or isinstance(value, (Tensor, bool, int, float, str))
 
 
 def build_failure(error: BaseException, answer: Any) -> Failure:

@@ -205,11 +205,13 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
     return "it has no parameters at all: training changes only an nn.Parameter or a layer on self, not a plain tensor"
 
 
-def missing_parameters_text(missing: list[str], yours: Collection[str]) -> str:
+def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    Returns "" unless a whole layer of a list is missing.
+    Returns "" unless a whole layer of a list is missing and no other parameter is there in its place.
     """
+    if not set(yours) <= set(expected):
+        return ""
     items = {match[0] for name in missing if (match := re.match(r".*?\.\d+\.", name))}
     if not any(all(not name.startswith(item) for name in yours) for item in items):
         return ""

@@ -22,9 +22,16 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from utils.feedback.call_trace import CallRecorder, TracedCall
+from utils.feedback.cell_code import CellCode
 from utils.feedback.code_traits import CodeTraits, analyse_code
 from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
-from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
+from utils.feedback.fake_device import (
+    FAKE_DEVICE,
+    DeviceMismatch,
+    emulate_device,
+    find_unmoved_tensor,
+    move_to_fake_device,
+)
 from utils.feedback.instantiate import build_module, copy_value, fill_parameters, make_module_class
 from utils.feedback.observe import (
     Failure,
@@ -32,18 +39,16 @@ from utils.feedback.observe import (
     RunOptions,
     build_failure,
     call_answer,
-    changed_paths,
     collect_tensors,
     is_float,
-    outer_variables,
     preserve_global_state,
     record_run,
     seed_torch,
     source_files,
     to_plain_tensors,
-    values_identical,
 )
 from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
+from utils.feedback.side_effects import changed_paths, outer_variables, values_identical
 
 RESULT_ONLY = RunOptions()  # record only the result
 
@@ -99,15 +104,15 @@ class Runner(Protocol):
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """Compute the gradients of a weighted sum of the first result for each input and parameter; {} on failure."""
+        """Compute the gradients of a weighted sum of the results for each input and parameter; {} on failure."""
         ...
 
 
 class InProcessRunner:
     """A `Runner` that runs the answer in this process."""
 
-    def __init__(self, form: AnswerSignature, answer: Any) -> None:
-        self.form, self.answer = form, answer
+    def __init__(self, form: AnswerSignature, answer: Any, cell: CellCode | None = None) -> None:
+        self.form, self.answer, self.cell = form, answer, cell
         self._outer = outer_variables(answer)  # saved before the first call
 
     def inspect_code(self) -> CodeTraits:
@@ -147,7 +152,8 @@ class InProcessRunner:
                     own = call if case.init == cases[0].init else build_module(self.answer, case)
                     observation = self._run_next(own, case, shared)
                     outer = outer_variables(self.answer)
-                    kept = [n for n, v in self._outer.items() if not values_identical(v, outer.get(n))]
+                    names = {**self._outer, **outer}
+                    kept = [n for n in names if not values_identical(self._outer.get(n, ...), outer.get(n, ...))]
                     kept += [f"self.{n}" for n, v in _attributes(call).items() if attributes.get(n, ...) is not v]
                     observations.append(replace(observation, kept=tuple(kept)))
             except (Exception, SystemExit) as error:
@@ -191,7 +197,7 @@ class InProcessRunner:
 
     def trace(self, case: Case) -> list[TracedCall]:
         if self.form.kind == "value":
-            return []
+            return self.cell.trace(self.form.name, self.answer) if self.cell else []
         recorder = CallRecorder(source_files(self.answer))
         record_run(self.form, self.answer, case, RESULT_ONLY, recorder)
         return recorder.calls
@@ -215,7 +221,7 @@ class InProcessRunner:
                     module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
                 with emulate_device():
                     module = module.to(FAKE_DEVICE)
-                    left = None if called_before else _find_unmoved_tensor(module)
+                    left = None if called_before else find_unmoved_tensor(module)
                     return DeviceMoveResult(unmoved_tensor=left) if left else _call_on_fake_device(module, case)
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
@@ -245,16 +251,21 @@ class InProcessRunner:
             kwargs = copy_value(dict(case.kwargs))
             seed_torch(case.seed)
             value = call_answer(self.form, module or self.answer, args, kwargs)
-            value = value[0] if isinstance(value, tuple) else value
+            results = [r for r in collect_tensors(value) if is_float(r)]
             leaves = {
                 f"`{n}`": a
                 for n, a in self.form.bind_arguments(args, kwargs).items()
                 if is_float(a) and a.requires_grad
             }
             leaves |= {f"`{n}`": p for n, p in module.named_parameters()} if module else {}
-            weights = torch.linspace(-1, 1, value.numel()).view(value.shape) if value.dim() else torch.ones(())
-            gradients = torch.autograd.grad((value * weights).sum(), list(leaves.values()), allow_unused=True)
+            terms = [(result * _gradient_weights(result)).sum() for result in results]
+            gradients = torch.autograd.grad(torch.stack(terms).sum(), list(leaves.values()), allow_unused=True)
             return dict(zip(leaves, gradients))
+
+
+def _gradient_weights(result: Tensor) -> Tensor:
+    """Return different weights for the numbers of a result, so that a sum of weighted numbers has no gradient of 0."""
+    return torch.linspace(-1, 1, result.numel()).view(result.shape) if result.dim() else torch.ones(())
 
 
 def _attributes(answer: Any) -> dict[str, Any]:
@@ -382,19 +393,6 @@ def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> O
 
 
 def _call_on_fake_device(call: Callable[..., Any], case: Case) -> DeviceMoveResult:
-    args, kwargs = tree_map(_move_to_fake_device, (case.args, dict(case.kwargs)))
+    args, kwargs = tree_map(move_to_fake_device, (case.args, dict(case.kwargs)))
     call(*args, **kwargs)
     return DeviceMoveResult()
-
-
-def _find_unmoved_tensor(module: nn.Module) -> str | None:
-    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
-    for part in module.modules():
-        for name, value in vars(part).items():
-            if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
-                return name
-    return None
-
-
-def _move_to_fake_device(value: Any) -> Any:
-    return value.to(FAKE_DEVICE) if isinstance(value, Tensor) else value

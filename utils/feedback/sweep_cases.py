@@ -5,7 +5,6 @@ The oracle decides whether a derived case is valid: its result must contain a fi
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterator
@@ -15,17 +14,42 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.exercise import Case, Exercise, Sampler
+from utils.feedback.case_changes import (
+    CAPACITIES,
+    argument_values,
+    axis_sizes,
+    map_tensors,
+    resize,
+    tensors_of,
+    with_argument,
+    with_capacity,
+    with_settings,
+    with_width,
+    works,
+)
+from utils.feedback.exercise import Case, Exercise
 from utils.feedback.instantiate import copy_value
-from utils.feedback.observe import collect_tensors, is_float, values_identical, watch_part
+from utils.feedback.observe import is_float, watch_part
 from utils.feedback.runner import cached_cases, cached_oracle_observation
+from utils.feedback.side_effects import values_identical
+from utils.feedback.sweep_options import (
+    COUNT,
+    COUNTS,
+    SMALL,
+    WIDTH,
+    dtypes,
+    lists,
+    mixed_tokens,
+    numbers,
+    options,
+    small_inputs,
+    texts,
+    widths,
+)
 
 LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
 LONGEST = 300  # a length that no 8-bit integer can hold
-COUNT = 12  # a number of layers or heads with two digits
 FACTOR = 6.0  # multiplies the inputs, so that scores exceed plausible limits
-CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
-COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
 LENGTHS = {"size": LONGEST, "position": LONGEST, "n_tokens": LARGE, "seq_len": LARGE, "L": LARGE, "max_len": LARGE}
 AXES = ("dim", "axis")  # arguments that select an axis
 
@@ -49,158 +73,61 @@ def base_cases(exercise: Exercise) -> list[Case]:
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
-        usable = case.fill and not case.train and cached_oracle_observation(exercise, case, False).failure is None
+        usable = case.fill and not case.train and cached_oracle_observation(exercise, case).failure is None
         tensors = tuple(a.dim() if isinstance(a, Tensor) else type(a) for a in case.args)
         if usable:
             kinds.setdefault((tuple(sorted(case.kwargs)), tensors), case)
     return list(kinds.values())[:5]
 
 
-def _map_tensors(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
-    """Return the case with `change` applied to each tensor argument."""
-    args = tuple(change(a) if isinstance(a, Tensor) else a for a in case.args)
-    return replace(
-        case, args=args, kwargs={n: change(a) if isinstance(a, Tensor) else a for n, a in case.kwargs.items()}
-    )
-
-
-def _tensors(case: Case) -> list[Tensor]:
-    return [a for a in (*case.args, *case.kwargs.values()) if isinstance(a, Tensor)]
-
-
-def _axis_sizes(case: Case) -> list[int]:
-    return sorted({size for tensor in _tensors(case) for size in tensor.shape if size > 1})
-
-
-def _resize(case: Case, old: int, new: int) -> Case:
-    """Give every axis of size `old` the size `new`.
-
-    Additional entries are copies of earlier entries with slightly different numbers. They go before the last entry,
-    because the last column of an input can have a special meaning.
-    """
-    rand = Sampler(f"resize:{old}:{new}")
-    extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
-    index = torch.cat([torch.arange(min(old, new) - 1), extra, torch.tensor([old - 1])])
-
-    def resized(tensor: Tensor) -> Tensor:
-        result = tensor.detach()
-        for axis in (i for i, size in enumerate(tensor.shape) if size == old):
-            result = result.index_select(axis, index)
-            if is_float(result) and new > old:
-                variation = 1 + 0.3 * rand(*result.shape).clamp(-2, 2)
-                variation.narrow(axis, 0, old - 1).fill_(1.0)
-                variation.narrow(axis, new - 1, 1).fill_(1.0)
-                result = result * variation.to(result.dtype)
-        return result
-
-    return _map_tensors(case, resized)
-
-
-def _with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Return the case with each integer argument of the constructor replaced by `change(name, value)`.
-
-    The integer fields of a configuration are replaced too.
-    """
-
-    def changed(name: str, value: Any) -> Any:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return replace(
-                value, **{f.name: changed(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)}
-            )
-        return change(name, value) if type(value) is int else value
-
-    if exercise.initial_parameters is None:
-        return case
-    names = list(inspect.signature(exercise.initial_parameters).parameters)
-    init = case.init if isinstance(case.init, dict) else dict(zip(names, case.init))
-    new = {name: changed(name, value) for name, value in init.items()}
-    return replace(case, init=new if isinstance(case.init, dict) else tuple(new.values()))
-
-
-def _with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Let the case's module accept inputs of length `size`, by raising a lower limit in its constructor."""
-    return _with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
-
-
-def _with_width(exercise: Exercise, case: Case, old: int, new: int) -> Case:
-    """Change the size `old` to `new` in the inputs and in the module's settings."""
-    return _with_settings(
-        exercise, _resize(case, old, new), lambda name, value: new if value == old and name not in CAPACITIES else value
-    )
-
-
-def _argument_values(exercise: Exercise, case: Case) -> dict[str, Any]:
-    """Return the arguments of a call by name, with defaults for missing ones."""
-    parameters = inspect.signature(exercise.oracle).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return {**defaults, **exercise.signature.bind_arguments(case.args, case.kwargs)}
-
-
-def _with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Case:
-    """Return the case with a different value for the argument `name`."""
-    index = exercise.signature.arguments.index(name)
-    if index < len(case.args):
-        return replace(case, args=(*case.args[:index], value, *case.args[index + 1 :]))
-    return replace(case, kwargs={**case.kwargs, name: value})
-
-
-def _works(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle's result contains a finite number, or no floating-point numbers at all."""
-    try:
-        expected = cached_oracle_observation(exercise, case, False)
-    except Exception:  # the exercise's parse_result cannot handle such a result
-        return False
-    floats = [t for t in collect_tensors(expected.value) if is_float(t)]
-    return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
-
-
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
     """Return the sizes that the caller may choose: those for which the oracle also accepts the size plus 1."""
     if "sizes" in exercise.unswept:
         return []
-    roomy = _with_capacity(exercise, case, max([0, *_axis_sizes(case)]) + 1)
-    return [n for n in _axis_sizes(case) if _works(exercise, _resize(roomy, n, n + 1))]
+    roomy = with_capacity(exercise, case, max([0, *axis_sizes(case)]) + 1)
+    return [n for n in axis_sizes(case) if works(exercise, resize(roomy, n, n + 1))]
 
 
 def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Set one size at a time to 1 and to a large number. Integer arguments may also be sizes."""
-    for name, value in _argument_values(exercise, case).items():
+    for name, value in argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
-            yield _with_argument(exercise, case, name, LENGTHS[name])
+            yield with_argument(exercise, case, name, LENGTHS[name])
         if type(value) is int and name in AXES:
-            dims = _tensors(case)[0].dim()
-            yield from (_with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
+            dims = tensors_of(case)[0].dim()
+            yield from (with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
     yield from _other_ranks(exercise, case)
     free = _free_sizes(exercise, case)
     for size in free:
-        larger = _resize(case, size, LARGE)
+        larger = resize(case, size, LARGE)
         yield (
             larger
-            if _is_limited(exercise, case) and _works(exercise, larger)
-            else _with_capacity(exercise, larger, LARGE)
+            if _is_limited(exercise, case) and works(exercise, larger)
+            else with_capacity(exercise, larger, LARGE)
         )
-        yield _resize(case, size, 1)
-    for size in _axis_sizes(case) if exercise.kind == "module" else ():
+        yield resize(case, size, 1)
+    for size in axis_sizes(case) if exercise.kind == "module" else ():
         if size not in free:
-            yield from (_with_width(exercise, case, size, new) for new in (LARGE, 1))
-    yield _with_settings(exercise, case, lambda name, value: COUNT if name in COUNTS else value)
-    yield _with_settings(
+            yield from (with_width(exercise, case, size, new) for new in (LARGE, 1))
+    for count in COUNTS if exercise.kind == "module" else ():
+        yield with_settings(exercise, case, lambda name, value: COUNT if name == count else value)  # noqa: B023
+    yield with_settings(
         exercise, case, lambda name, value: COUNT if name in COUNTS else 2 * COUNT if name == "d_out" else value
     )
 
 
 def _is_limited(exercise: Exercise, case: Case) -> bool:
     """Tell whether the oracle rejects inputs that are longer than the constructor allows."""
-    smallest = _with_settings(exercise, case, lambda name, value: 1 if name in CAPACITIES else value)
-    return smallest.init != case.init and not _works(exercise, smallest)
+    smallest = with_settings(exercise, case, lambda name, value: 1 if name in CAPACITIES else value)
+    return smallest.init != case.init and not works(exercise, smallest)
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
     """If the exercise does not name the axes of its result, try an additional axis, then no axes."""
     if exercise.specs and not exercise.specs[0].axes:
-        yield _map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
+        yield map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
         if not set(AXES) & set(exercise.signature.arguments):
-            yield _map_tensors(case, lambda t: t.flatten()[0])
+            yield map_tensors(case, lambda t: t.flatten()[0])
 
 
 def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -217,8 +144,8 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
         result.select(-2, 0).zero_()
         return result
 
-    yield replace(_map_tensors(case, every_second), note="every second number is 0")
-    yield replace(_map_tensors(case, first_row), note="the first row is 0")
+    yield replace(map_tensors(case, every_second), note="every second number is 0")
+    yield replace(map_tensors(case, first_row), note="the first row is 0")
 
 
 def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -230,33 +157,22 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
         axis = -2 if is_float(tensor) and tensor.dim() > 1 else -1
         return tensor.narrow(axis, 0, 1).expand_as(tensor).clone()
 
-    yield replace(_map_tensors(case, equal_rows), note="all rows are equal")
-    for name, value in _argument_values(exercise, case).items():
+    yield replace(map_tensors(case, equal_rows), note="all rows are equal")
+    for name, value in argument_values(exercise, case).items():
         if isinstance(value, list) and len(value) > 1 and all(type(v) is float for v in value):
-            yield _with_argument(exercise, case, name, value[:1] * len(value))
-    yield replace(_map_tensors(case, lambda t: t if is_float(t) or t.dtype == torch.bool else t * 0), note="zeros")
+            yield with_argument(exercise, case, name, value[:1] * len(value))
+    yield replace(map_tensors(case, lambda t: t if is_float(t) or t.dtype == torch.bool else t * 0), note="zeros")
 
 
 def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Multiply the inputs, so that scores exceed plausible limits."""
-    changed = _map_tensors(case, lambda t: t * FACTOR if is_float(t) else t)
+    changed = map_tensors(case, lambda t: t * FACTOR if is_float(t) else t)
     yield replace(changed, note=f"with inputs {FACTOR:.0f} times as large")
 
 
 def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Reverse the signs of the inputs, and change the arguments that are plain numbers."""
-    yield _map_tensors(case, lambda t: -t if is_float(t) else t)
-    for name, value in _argument_values(exercise, case).items():
-        if type(value) is float or (type(value) is int and name == "base"):
-            yield _with_argument(exercise, case, name, 0.7 * value + 0.0313 if abs(value) < 100 else 2.5)
-
-
-def _texts(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Add whitespace, a long word and unusual characters to texts, and repeat texts."""
-    for name, value in _argument_values(exercise, case).items():
-        if type(value) is str:
-            for text in (f"  {value} \n", f"{value} unbelievably", f"{value} é🙂", value * 20, ""):
-                yield _with_argument(exercise, case, name, text)
+    """Reverse the signs of the inputs."""
+    yield map_tensors(case, lambda t: -t if is_float(t) else t)
 
 
 def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -294,8 +210,8 @@ def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
         result.select(-2, 1).fill_(False)
         return result
 
-    if any(t.dtype == torch.bool for t in _tensors(case)):
-        yield replace(_map_tensors(case, hide_second), note="row 1 of the mask is False")
+    if any(t.dtype == torch.bool for t in tensors_of(case)):
+        yield replace(map_tensors(case, hide_second), note="row 1 of the mask is False")
 
 
 class Sweep(NamedTuple):
@@ -310,23 +226,50 @@ CASE_SWEEPS = {
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),
-    "signs": Sweep("inputs have the other sign, and other settings are used", _signs),
-    "texts": Sweep("texts have white space, long words, other letters, or no letters", _texts),
+    "small": Sweep(f"inputs are {SMALL:g} times as large", small_inputs),
+    "signs": Sweep("inputs have the other sign", _signs),
+    "tokens": Sweep("some tokens are 0", mixed_tokens),
+    "numbers": Sweep("arguments and settings that are floats have other values, such as 0 and 1", numbers),
+    "options": Sweep(f"flags are reversed, optional arguments are missing, and counts are 1 or {COUNT}", options),
+    "widths": Sweep(f"modules without matrices are {WIDTH} entries wide", widths),
+    "dtypes": Sweep("a module and its inputs are float64", dtypes),
+    "lists": Sweep("lists of ids contain 0, equal ids and large ids", lists),
+    "texts": Sweep("texts have white space, long words, other letters, or no letters", texts),
     "training": Sweep("training mode, and models in the other mode with hooks", _training),
     "hidden rows": Sweep("the mask hides every position from a row", _hidden_rows),
 }
 
 
+def _two_kinds(bases: list[Case]) -> list[Case]:
+    """Return the first base case and the one with the most arguments and axes; all of them would take too long."""
+    most = max(bases, key=lambda case: (len(case.kwargs), sum(t.dim() for t in tensors_of(case))), default=None)
+    return [case for case in bases if case is bases[0] or case is most]
+
+
+_NUMBER_SWEEPS = ("zeros", "ties", "large", "small", "signs")  # two kinds of cases are enough for these
+
+
+def _is_same(a: Case, b: Case) -> bool:
+    """Tell whether two cases make the same call of the same object."""
+    dtypes = [[t.dtype for t in tensors_of(case)] for case in (a, b)]
+    values = values_identical((a.args, dict(a.kwargs)), (b.args, dict(b.kwargs)))
+    return values and dtypes[0] == dtypes[1] and (a.init, a.train) == (b.init, b.train)
+
+
 @_cached
-def derived_cases(exercise: Exercise, name: str) -> list[Case]:
-    """Return the valid cases of one sweep that differ from their base case."""
-    cases = []
-    for base in base_cases(exercise):
+def derived_pairs(exercise: Exercise, name: str) -> list[tuple[Case, Case]]:
+    """Return the valid cases of one sweep, each after the base case that it was derived from and differs from."""
+    cases, bases = [], base_cases(exercise)
+    for base in _two_kinds(bases) if name in _NUMBER_SWEEPS else bases:
         for case in CASE_SWEEPS[name].vary(exercise, base):
-            same = values_identical((base.args, dict(base.kwargs)), (case.args, dict(case.kwargs)))
-            if not (same and (case.init, case.train) == (base.init, base.train)) and _works(exercise, case):
-                cases.append(case)
+            if not _is_same(base, case) and works(exercise, case):
+                cases.append((base, case))
     return cases
+
+
+def derived_cases(exercise: Exercise, name: str) -> list[Case]:
+    """Return the valid cases of one sweep."""
+    return [case for _, case in derived_pairs(exercise, name)]
 
 
 @_cached
@@ -334,11 +277,11 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls on one object: with different sizes and fewer arguments, then the first case again."""
     sequences = []
     bases = base_cases(exercise)
-    for base in bases:
+    for base in _two_kinds(bases):
         sizes = _free_sizes(exercise, base)
-        first = _with_capacity(exercise, base, max([0, *sizes]) + 1)
-        steps = [_resize(first, n, m) for n in sizes for m in (n - 1, n + 1)]
-        steps += [replace(first, kwargs={}), _map_tensors(first, lambda t: t.flip(0) if t.dim() else t)]
+        first = with_capacity(exercise, base, max([0, *sizes]) + 1)
+        steps = [resize(first, n, m) for n in sizes for m in (n - 1, n + 1)]
+        steps += [map_tensors(first, lambda t: t.flip(0) if t.dim() else t)]
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
@@ -347,7 +290,8 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
             # Each step has different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
-        sequence = [first, *(step for step in steps if _works(exercise, step)), first]
+        steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # what the first call passed is gone
+        sequence = [first, *(step for step in steps if works(exercise, step)), first]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
         sequences.append([_with_own_modules(step) for step in sequence] if changes else sequence)
     return sequences
@@ -375,4 +319,4 @@ def cases_without_generator(exercise: Exercise) -> list[Case]:
     optional = exercise.kind == "function" and [
         n for n, p in inspect.signature(exercise.oracle).parameters.items() if n == "generator" and p.default is None
     ]
-    return [_with_argument(exercise, base, "generator", None) for base in base_cases(exercise)[:1]] if optional else []
+    return [with_argument(exercise, base, "generator", None) for base in base_cases(exercise)[:1]] if optional else []

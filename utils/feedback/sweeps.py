@@ -7,7 +7,6 @@ opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the r
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from utils.feedback.compare import unexpected_changes
 from utils.feedback.exercise import Case, Exercise
-from utils.feedback.observe import Observation, RunOptions, is_float, values_identical
+from utils.feedback.observe import Observation, RunOptions, is_float
 from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
 from utils.feedback.probe import Trial
 from utils.feedback.runner import (
@@ -28,15 +27,25 @@ from utils.feedback.runner import (
     make_runner,
     parse_observation,
 )
-from utils.feedback.sweep_cases import CASE_SWEEPS, base_cases, call_sequences, cases_without_generator, derived_cases
+from utils.feedback.side_effects import values_identical
+from utils.feedback.sweep_cases import (
+    CASE_SWEEPS,
+    base_cases,
+    call_sequences,
+    cases_without_generator,
+    derived_cases,
+    derived_pairs,
+)
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
-# In these sweeps, an answer may raise an exception or give nan where the oracle does not. If a page requires more, a
-# property tests it.
-_NOT_PROMISED = ("large", "hidden rows")
+# In these sweeps, an answer may raise an exception where the oracle does not, and in the last two it may give nan. If a
+# page requires more, a property tests it.
+_MAY_RAISE = ("dtypes", "numbers", "lists", "large", "hidden rows")
+_MAY_GIVE_NAN = ("large", "hidden rows")
 
 SWEEPS = {
     "state": "a shorter, a longer and the first input again, on one object, with and without gradients",
+    "settings": "torch's global settings are as before the call",
     "seed": "without a generator, torch.manual_seed decides the result",
     "gradients": "the gradients of inputs and parameters are the oracle's",
     "initialisation": "new objects start with other numbers after another seed",
@@ -52,6 +61,7 @@ class Finding(NamedTuple):
     sweep: str
     trial: Trial | None = None
     message: str = ""
+    base: Case | None = None  # the case from which the case of the trial was derived
 
 
 @functools.lru_cache(maxsize=128)
@@ -74,12 +84,13 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
         names.insert(0, "gradients")
     if cases_without_generator(exercise):
         names.insert(0, "seed")
-    return [name for name in ("state", *names) if name not in exercise.unswept]
+    return [name for name in ("settings", "state", *names) if name not in exercise.unswept]
 
 
 def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
     """Run an exercise's sweeps on an answer that is correct on its cases, and return the first fault."""
     special = {
+        "settings": _sweep_settings,
         "state": _sweep_state,
         "seed": _sweep_seed,
         "gradients": _sweep_gradients,
@@ -106,15 +117,14 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    for case in derived_cases(exercise, name):
+    for base, case in derived_pairs(exercise, name):
         yours = parse_observation(exercise, case, runner.run(case))
-        if name in _NOT_PROMISED and yours.failure:
+        if name in _MAY_RAISE and yours.failure:
             continue
-        trial = compare_where_finite(
-            case, yours, cached_oracle_observation(exercise, case, False), name in _NOT_PROMISED
-        )
+        expected = cached_oracle_observation(exercise, case, False)
+        trial = compare_where_finite(case, yours, expected, name in _MAY_GIVE_NAN)
         if not trial.is_correct(with_sweep_tolerance(exercise)):
-            return Finding(name, trial)
+            return Finding(name, trial, base=base)
         if changes := unexpected_changes(yours, trial.expected):
             call = call_text(exercise, case)
             return Finding(name, message=f"{call} is right, but afterwards `{changes[0]}` is not as before.")
@@ -149,10 +159,24 @@ def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
     return yours.detach().masked_fill(ignored, 0.0), expected.detach().masked_fill(ignored, 0.0)
 
 
+def _sweep_settings(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    """Report a global setting of torch that a call leaves changed."""
+    for case in base_cases(exercise)[:1]:
+        yours, expected = runner.run(case), cached_oracle_observation(exercise, case, False)
+        if switched := [setting for setting in yours.switched if setting not in expected.switched]:
+            message = (
+                f"{call_text(exercise, case)} is right, but afterwards `{switched[0]}` gives another value than before,"
+                " which affects all later code. Change a setting only inside a `with` block, such as `with"
+                " torch.no_grad():`, which restores the setting."
+            )
+            return Finding(name, message=message)
+    return None
+
+
 def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    for sequence, gradients in itertools.product(call_sequences(exercise), (True, False)):
-        if not gradients and not exercise.requires_gradients:
-            continue
+    sequences = call_sequences(exercise)
+    without_gradients = sequences[:1] if exercise.requires_gradients else []
+    for sequence, gradients in (*((s, True) for s in sequences), *((s, False) for s in without_gradients)):
         observations = _require_all_runs(runner.run_in_sequence(sequence, gradients), len(sequence))
         for i, (case, yours) in enumerate(zip(sequence, observations)):
             expected = cached_oracle_observation(exercise, case, False)
@@ -201,7 +225,7 @@ def _state_message(exercise: Exercise, earlier: list[Case], case: Case, trial: T
 
 def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
     """Compare gradients. A gradient is wrong if the answer treats an intermediate value as a constant."""
-    for case in base_cases(exercise):
+    for case in (*base_cases(exercise), *derived_cases(exercise, "tokens")[:1]):
         gradients = runner.compute_gradients(case)
         for leaf, expected in cached_oracle_gradients(exercise, case).items():
             if expected is None or not expected.isfinite().all() or leaf not in gradients:

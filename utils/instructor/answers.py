@@ -16,6 +16,7 @@ from unittest.mock import MagicMock
 from torch import Tensor
 
 from utils import lessons
+from utils.feedback.cell_code import CellCode
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, family_members, find_exercise
 from utils.feedback.report import Report
@@ -67,13 +68,16 @@ class AnswerFactory:
         """Create the factory for the exercise with this name. Raises `UnknownExercise`."""
         return cls.from_exercise(find_exercise(exercise))
 
+    @property
+    def _file(self) -> str:
+        return f"<an answer to {self.exercise.name}>"
+
     def make_answer(self, source: str) -> Any:
         """Run the source and return the answer that it defines. Exceptions from the source are not caught."""
         names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
-        file = f"<an answer to {self.exercise.name}>"
-        linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
+        linecache.cache[self._file] = (len(source), None, [line + "\n" for line in source.splitlines()], self._file)
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, file, "exec", __future__.annotations.compiler_flag), names)
+            exec(compile(source, self._file, "exec", __future__.annotations.compiler_flag), names)
         return names[self.exercise.name]
 
     def judge(self, source: str) -> Report:
@@ -82,7 +86,8 @@ class AnswerFactory:
             answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
             return Report(self.exercise.name, "failed", f"{type(error).__name__}: {error}", reason="raised")
-        return diagnose(self.exercise, answer)
+        cell = CellCode(self._file, source, {**self.namespace}) if self.exercise.kind == "value" else None
+        return diagnose(self.exercise, answer, cell)
 
 
 def transfer_folder(root: Path = lessons.ROOT) -> Path:

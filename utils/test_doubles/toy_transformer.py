@@ -89,6 +89,8 @@ class FakeTextModel(nn.Module):
 class FakeOptimizer:
     """An optimizer with torch's interface that counts its steps. It avoids the slow import of torch's optimizers.
 
+    Each parameter has its own group, as in trainings in which only some parameters have weight decay.
+
     Args:
         rate: the learning rate.
         signs: use only the signs of the gradients, like Adam in its first step.
@@ -100,20 +102,19 @@ class FakeOptimizer:
 
     def restart(self, parameters: list[nn.Parameter]) -> None:
         """Forget all steps. From now on, update these parameters with the original learning rate."""
-        self.param_groups, self.state = [{"params": parameters, "lr": self.rate}], {}
+        self.param_groups, self.state = [{"params": [p], "lr": self.rate} for p in parameters], {}
         self.steps = 0
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        for p in self.param_groups[0]["params"]:
+        for p in (p for group in self.param_groups for p in group["params"]):
             p.grad = None if set_to_none or p.grad is None else torch.zeros_like(p)
 
     def step(self, closure: Callable[[], Float[Tensor, ""]] | None = None) -> Float[Tensor, ""] | None:
         loss = closure() if closure else None
         self.steps += 1
-        group = self.param_groups[0]
         with torch.no_grad():
-            for p in group["params"]:
-                if p.grad is not None:
+            for group in self.param_groups:
+                for p in (p for p in group["params"] if p.grad is not None):
                     p -= group["lr"] * (p.grad.sign() if self.signs else p.grad)
         return loss
 
@@ -125,10 +126,11 @@ class FakeTrainableModel(nn.Module):
     model, and the optimizer always updates the newest copy.
 
     Args:
-        table: a third of the logits in training mode, without the bias, [vocab, vocab].
-        bias: a third of the bias in the logits, [vocab]. It is a parameter with one axis, as in a real model.
+        table: the logits in training mode, divided by the gain, without the bias, [vocab, vocab].
+        bias: the bias in the logits, divided by the gain, [vocab]. It is a parameter with one axis, as in a real model.
         signs: whether the optimizer uses only the signs of the gradients.
         fresh: whether copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
+        gain: multiplies the logits. A large gain gives large gradients.
     """
 
     def __init__(
@@ -138,16 +140,17 @@ class FakeTrainableModel(nn.Module):
         signs: bool = False,
         optimizer: FakeOptimizer | None = None,
         fresh: bool = False,
+        gain: float = 3.0,
     ) -> None:
         super().__init__()
-        self.fresh = fresh
+        self.fresh, self.gain = fresh, gain
         self.table, self.bias = nn.Parameter(table), nn.Parameter(bias)
         self.start = [p.detach().clone() for p in self.parameters()]
         self.optimizer = optimizer or FakeOptimizer(list(self.parameters()), 0.1 if signs else 0.5, signs)
 
     def __deepcopy__(self, memo: dict[int, object]) -> FakeTrainableModel:
         table, bias = (p.detach().clone() for p in self.parameters())
-        twin = FakeTrainableModel(table, bias, optimizer=self.optimizer, fresh=self.fresh)
+        twin = FakeTrainableModel(table, bias, optimizer=self.optimizer, fresh=self.fresh, gain=self.gain)
         for p in twin.parameters():
             p.grad = None if self.fresh else p.detach().roll(1, 0)
         # An answer may have changed the learning rate.
@@ -156,7 +159,7 @@ class FakeTrainableModel(nn.Module):
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """Return the logits for the next tokens."""
-        return (3.0 if self.training else 1.5) * (self.table[src] + self.bias)
+        return self.gain * (1.0 if self.training else 0.5) * (self.table[src] + self.bias)
 
 
 def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:

@@ -302,7 +302,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         merges[winner], ids = new_id, merge(ids, winner, new_id)
     return merges
 
-# %% train_bpe wrong (property reads_its_text): takes the white space off the two ends of the text before it starts
+# %% train_bpe wrong (property texts): takes the white space off the two ends of the text before it starts
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     ids, merges = list(text.strip().encode()), {}
     for new_id in range(256, 256 + n_merges):

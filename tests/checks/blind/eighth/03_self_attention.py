@@ -46,7 +46,7 @@ d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(attn_scores_2.mul(d_k**0.5), dim=-1)
 scaled_context_vec_2 = torch.einsum("t,tv->v", attn_weights_2, values)
 
-# %% scaled_context_vec_2 wrong (difference): uses the key of journey as its query
+# %% scaled_context_vec_2 wrong (difference milestone): uses the key of journey as its query
 d_k = keys.shape[-1]
 attn_weights_2 = torch.softmax(keys @ key_2 / d_k**0.5, dim=0)
 scaled_context_vec_2 = attn_weights_2 @ values

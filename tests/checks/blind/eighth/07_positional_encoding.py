@@ -51,7 +51,7 @@ def positional_encoding(position, d_model, base=100.0):
     angle = steps.view(-1, 1) / torch.pow(torch.tensor(base), torch.arange(0, d_model, 2) / d_model)
     return torch.cat((angle.sin().unsqueeze(2), angle.cos().unsqueeze(2)), dim=2).view(-1, d_model)
 
-# %% positional_encoding wrong (property angles): turns the base into a whole number, so a base such as 2.5 becomes 2
+# %% positional_encoding wrong (property finite): turns the base into a whole number, so a base such as 2.5 becomes 2
 def positional_encoding(position, d_model, base=100.0):
     base = int(base)
     columns = []

@@ -1,0 +1,38 @@
+# %% SingleHeadAttention wrong (property state): mask remembered as attribute when none passed
+class SingleHeadAttention(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.q_layer = nn.Linear(d_model, d_model)
+        self.k_layer = nn.Linear(d_model, d_model)
+        self.v_layer = nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask=None, return_weights=False):
+        q, k, v = self.q_layer(x), self.k_layer(x), self.v_layer(x)
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        self.mask = mask = mask if mask is not None else getattr(self, "mask", None)
+        if mask is not None and mask.shape[-1] == scores.shape[-1]:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = torch.softmax(scores, dim=-1)
+        out = weights @ v
+        return (out, weights) if return_weights else out
+
+
+# %% SingleHeadAttention wrong (property state): a class-level scale
+class SingleHeadAttention(nn.Module):
+    scale = 0.5
+
+    def __init__(self, d_model):
+        super().__init__()
+        SingleHeadAttention.width = d_model
+        self.q_layer = nn.Linear(d_model, d_model)
+        self.k_layer = nn.Linear(d_model, d_model)
+        self.v_layer = nn.Linear(d_model, d_model)
+
+    def forward(self, x, mask=None, return_weights=False):
+        q, k, v = self.q_layer(x), self.k_layer(x), self.v_layer(x)
+        scores = q @ k.mT / self.width**0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = torch.softmax(scores, dim=-1)
+        out = weights @ v
+        return (out, weights) if return_weights else out

@@ -1,0 +1,24 @@
+# %% TripleProductAttention wrong (property options): another scale if there is one head
+class TripleProductAttention(nn.Module):
+    def __init__(self, d_model, n_head, max_len=128):
+        super().__init__()
+        if d_model % n_head or d_model // n_head % 2:
+            raise ValueError("d_model")
+        self.n_head, self.max_len = n_head, max_len
+        self.W_q, self.W_k, self.W_r, self.W_v, self.W_o = (nn.Linear(d_model, d_model, bias=False) for _ in range(5))
+
+    def forward(self, x, return_weights=False):
+        if x.shape[1] > self.max_len:
+            raise ValueError("long")
+        q, k, r, v = (
+            w(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2) for w in (self.W_q, self.W_k, self.W_r, self.W_v)
+        )
+        scores = (
+            gram_scores(apply_rope(q), apply_rope(k), apply_rope(r))
+            / q.shape[-1] ** 1.5
+            * (1 if self.n_head > 1 else 1.1)
+        )
+        future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
+        weights = torch.softmax(scores.masked_fill(future, -torch.inf), dim=-1).to(v.dtype)
+        out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
+        return (out, weights) if return_weights else out

@@ -1,0 +1,66 @@
+# %% GPT wrong (structure): 12 blocks at most
+class GPT(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.wte = nn.Embedding(config.vocab_size, config.d_model)
+        self.wpe = nn.Embedding(config.n_positions, config.d_model)
+        self.blocks = nn.ModuleList([Block(config) for _ in range(min(config.n_layers, 12))])
+        self.ln_f = LayerNorm(config.d_model, config.eps)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.ln_f(x) @ self.wte.weight.T
+
+
+# %% gpt2_state wrong (property names_fit_the_model): blocks from number 12 on keep their old names
+def gpt2_state(tensors, config):
+    found, state = your_own_gpt2.named(tensors, config), {}
+    for name, t in found.items():
+        name = (
+            "blocks." + name[2:]
+            if name[:2] == "h." and name[3] == "."
+            else ("blocks." + name[2:4] + name[4:] if name[:2] == "h." and int(name[2:4]) < 12 else name)
+        )
+        if "attn.c_attn" in name:
+            for part, piece in zip(("W_query", "W_key", "W_value"), t.chunk(3, dim=-1)):
+                state[name.replace("c_attn", part)] = piece.T if piece.dim() == 2 else piece
+            continue
+        name = name.replace("attn.c_proj", "attn.out_proj")
+        if ".ln_" in name or name.startswith("ln_f"):
+            name = name.replace("weight", "w").replace("bias", "b")
+        if t.dim() == 2 and name.startswith("blocks"):
+            t = t.T
+        state[name] = t
+    return state
+
+
+# %% generate_cached wrong (property first_wrong_pass): keeps only the last 48 positions
+def generate_cached(model, tokens, n_tokens):
+    kept = [None] * len(model.blocks)
+    new, done = tokens, 0
+    for _ in range(n_tokens):
+        n = new.shape[1]
+        x = model.wte(new) + model.wpe(torch.arange(done, done + n, device=new.device))
+        for i, block in enumerate(model.blocks):
+            h = block.ln_1(x)
+            q, k, v = (
+                split_heads(w(h), model.config.n_heads)
+                for w in (block.attn.W_query, block.attn.W_key, block.attn.W_value)
+            )
+            if kept[i] is not None:
+                k, v = torch.cat([kept[i][0], k], 2), torch.cat([kept[i][1], v], 2)
+            if k.shape[2] > 48:
+                k, v = k[:, :, -48:], v[:, :, -48:]
+            kept[i] = k, v
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            future = torch.ones(n, done + n, dtype=torch.bool, device=new.device).triu(done + 1)
+            weights = torch.softmax(scores.masked_fill(future[:, -k.shape[2] :], -torch.inf), -1)
+            x = x + block.attn.out_proj(merge_heads(weights @ v))
+            x = x + block.mlp(block.ln_2(x))
+        done += n
+        new = (model.ln_f(x[:, -1:]) @ model.wte.weight.T).argmax(-1)
+        tokens = torch.cat([tokens, new], dim=1)
+    return tokens

@@ -1,0 +1,49 @@
+"""Run the notebook cell that computed a value again, and record its torch calls."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from utils.feedback.call_trace import CallRecorder, TracedCall
+from utils.feedback.observe import preserve_global_state
+from utils.feedback.side_effects import values_identical
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """The cell that computed a value.
+
+    Attributes:
+        file: the name of the file that the cell was compiled with.
+        source: the source of the cell.
+        names: the notebook's variables.
+    """
+
+    file: str
+    source: str
+    names: Mapping[str, Any]
+
+    def trace(self, name: str, value: Any) -> list[TracedCall]:
+        """Run the assignments of the cell on copies of the tensors, and return their calls.
+
+        Return [] if the assignments raise an exception or give another value than `value` to the variable `name`.
+        """
+        try:
+            tree = ast.parse(self.source)
+            tree.body = [statement for statement in tree.body if isinstance(statement, _ASSIGNMENTS)]
+            names = {n: v.detach().clone() if type(v) is Tensor else v for n, v in self.names.items()}
+            recorder = CallRecorder({self.file})
+            with preserve_global_state(), recorder:
+                exec(compile(tree, self.file, "exec", __future__.annotations.compiler_flag), names)
+        except (Exception, SystemExit):
+            return []
+        return recorder.calls if values_identical(names.get(name), value) else []
+
+
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.For, ast.If, ast.With, ast.Import, ast.ImportFrom)

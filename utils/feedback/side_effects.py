@@ -1,0 +1,97 @@
+"""Find what a call changes in addition to its result: arguments, lasting variables, and settings of torch."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from utils.feedback.instantiate import copy_value
+
+
+def global_settings() -> dict[str, Any]:
+    """Return torch's global settings that an answer could change, by the calls that return them."""
+    return {
+        "torch.is_grad_enabled()": torch.is_grad_enabled(),
+        "torch.get_default_dtype()": torch.get_default_dtype(),
+        "torch.is_inference_mode_enabled()": torch.is_inference_mode_enabled(),
+    }
+
+
+def values_identical(before: Any, after: Any) -> bool:
+    """Tell whether two values of a case have the same content. Values that cannot be compared count as different."""
+    if isinstance(before, Tensor):
+        if not isinstance(after, Tensor) or before.shape != after.shape:
+            return False
+        return torch.equal(before, after) or torch.equal(before.nan_to_num(), after.detach().nan_to_num())
+    if isinstance(before, (tuple, list)):
+        return (
+            isinstance(after, (tuple, list)) and len(before) == len(after) and all(map(values_identical, before, after))
+        )
+    if isinstance(before, dict):
+        return (
+            isinstance(after, dict)
+            and before.keys() == after.keys()
+            and all(values_identical(before[k], after[k]) for k in before)
+        )
+    if isinstance(before, nn.Module):
+        return not changed_paths("", before, after)
+    return isinstance(before, torch.Generator) or before is after or before == after
+
+
+def changed_paths(name: str, before: Any, after: Any) -> list[str]:
+    """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
+
+    For a module, these changes count: parameters, their requires_grad and whether they have gradients; buffers and
+    attributes with plain data; training mode; the number of hooks.
+    """
+    if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
+        return [] if values_identical(before, after) else [name]
+    parts, other_parts = dict(before.named_modules()), dict(after.named_modules())
+    paths = list(parts.keys() ^ other_parts.keys())
+    for key in parts.keys() & other_parts.keys():
+        contents, other_contents = _module_contents(parts[key]), _module_contents(other_parts[key])
+        names = contents.keys() | other_contents.keys()
+        changed = [n for n in names if not values_identical(contents.get(n), other_contents.get(n))]
+        paths += [f"{key}.{n}" if key else n for n in changed]
+    return sorted(f"{name}.{path}" for path in paths)
+
+
+def _module_contents(module: nn.Module) -> dict[str, Any]:
+    """Return a module's parameters, buffers, plain attributes and number of hooks, without those of its submodules."""
+    contents = {n: v for n, v in vars(module).items() if not n.startswith("_") and is_plain_data(v)}
+    contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
+    contents |= dict(module._buffers)
+    hooks = len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks)
+    return contents | {"hooks": hooks}
+
+
+def outer_variables(answer: Any) -> dict[str, Any]:
+    """Return copies of the variables that outlive a call of the answer and that it can change, if they hold plain data.
+
+    For a class, these are its class attributes, and the variables of its methods. For a function, these are the
+    notebook's variables, the variables of an enclosing function and the defaults of arguments.
+    """
+    if inspect.isclass(answer):
+        own = {f"{answer.__name__}.{n}": v for n, v in vars(answer).items() if not n.startswith("__")}
+        functions = [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
+        variables = {n: v for function in functions for n, v in outer_variables(function).items()}
+        return variables | {name: copy_value(value) for name, value in own.items() if is_plain_data(value)}
+    answer = inspect.unwrap(answer) if callable(answer) else answer
+    if not isinstance(answer, types.FunctionType):
+        return {}
+    outer = inspect.getclosurevars(answer)
+    defaults = {n: p.default for n, p in inspect.signature(answer).parameters.items() if p.default is not p.empty}
+    variables = {**outer.globals, **outer.nonlocals, **defaults}
+    return {name: copy_value(value) for name, value in variables.items() if is_plain_data(value)}
+
+
+def is_plain_data(value: Any, depth: int = 4) -> bool:
+    """Tell whether a value is plain data, with at most `depth` levels of nested containers."""
+    if isinstance(value, (list, tuple, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        return depth > 0 and all(is_plain_data(item, depth - 1) for item in items)
+    return value is None or isinstance(value, (Tensor, bool, int, float, str))

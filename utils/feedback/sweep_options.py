@@ -1,0 +1,152 @@
+"""Derive cases for the sweeps from the options of an exercise: numbers, flags, counts, lists, texts, dtypes.
+
+`utils.feedback.sweep_cases` contains the sweeps over sizes and numbers, and the table of all sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.feedback.case_changes import (
+    argument_values,
+    axis_sizes,
+    constructor_arguments,
+    map_tensors,
+    setting_values,
+    with_argument,
+    with_settings,
+    with_width,
+)
+from utils.feedback.exercise import Case, Exercise, Sampler
+from utils.feedback.observe import is_float
+
+COUNT = 13  # a number of layers or heads with two digits, above the 12 of GPT-2
+COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
+POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
+VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of other arguments
+RATES = ("dropout",)  # at 0, dropout changes nothing; the exercise's own cases use other rates
+WIDTH = 1040  # a width that is larger than every width in the lessons
+SMALL = 1e-3  # multiplies the inputs, so that a number such as an eps that is added to their variance matters
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # ids of tokens; 1 * 256 + 0 and 0 * 256 + 256 are equal
+
+
+def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set every argument and setting that is a float to other values, one at a time."""
+    for name, value in argument_values(exercise, case).items():
+        if type(value) is float:
+            for new in (*VALUES.get(name, POSITIVE), 0.7 * value + 0.0313):
+                yield with_argument(exercise, case, name, new)
+        elif type(value) is int and name == "base":
+            yield with_argument(exercise, case, name, 0.7 * value + 0.0313 if value < 100 else 2.5)
+    for name, value in setting_values(exercise, case).items():
+        for new in VALUES.get(name, POSITIVE) if type(value) is float and name not in RATES else ():
+            changed = with_settings(exercise, case, lambda n, v: new if n == name else v)  # noqa: B023
+            yield changed
+            yield from small_inputs(exercise, changed)
+
+
+def options(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Reverse each flag, leave out each optional argument, and combine both with a count of 1."""
+    variants = [case]
+    for name, value in argument_values(exercise, case).items():
+        if type(value) is bool:
+            variants.append(with_argument(exercise, case, name, not value))
+        if type(value) is int and name in COUNTS:
+            # A count may have to divide the size of a tensor.
+            counts = (1,) if any(map(is_float, case.args)) else (1, COUNT - 1)
+            variants += [with_argument(exercise, case, name, new) for new in counts]
+    variants += [v for v in map(_without_options, variants) if v is not None]
+    yield from variants[1:]
+    has_counts = any(name in COUNTS and value != 1 for name, value in setting_values(exercise, case).items())
+    flags = [name for name, value in setting_values(exercise, case).items() if type(value) is bool]
+    for variant in variants if flags or has_counts else ():
+        single = with_settings(exercise, variant, lambda n, v: 1 if n in COUNTS else v)
+        many = with_settings(exercise, variant, lambda n, v: COUNT if n in COUNTS else v)
+        for changed in (variant, single, many) if has_counts else (variant,):
+            yield changed
+            for flag in flags:
+                yield with_settings(exercise, changed, lambda n, v: not v if n == flag else v)  # noqa: B023
+
+
+def _without_options(case: Case) -> Case | None:
+    return replace(case, kwargs={}) if case.kwargs else None
+
+
+def widths(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Make the width of a module very large, if the module has no matrices."""
+    if exercise.initial_parameters is None:
+        return
+    parameters = exercise.initial_parameters(**constructor_arguments(exercise, case)).values()
+    for size in axis_sizes(case) if all(p.dim() < 2 for p in parameters) else ():  # large matrices take too long
+        wide = with_width(exercise, case, size, WIDTH)
+        if wide.init != case.init:
+            yield wide
+
+
+def dtypes(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Convert the inputs of a module to float64. The module gets the same dtype. No page promises it for functions."""
+    if exercise.kind == "module":
+        yield replace(map_tensors(case, lambda t: t.double() if is_float(t) else t), note="in float64")
+
+
+def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Replace lists of ids by longer lists with 0 and with large ids, and pairs by pairs from these lists."""
+    arguments = argument_values(exercise, case)
+    if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
+        return
+    rand = Sampler("lists")
+    for choice in (IDS, IDS[:3], IDS[:2] + IDS[3:5]):
+        changed, ids = case, [choice[i] for i in rand.integers(40, high=len(choice)).tolist()]
+        ids = [int(str(i)) for i in ids]  # equal ids above 256 should not be one object
+        for name, value in arguments.items():
+            if _are_ids(value):
+                new = ids if isinstance(value, list) else (ids[0] + 0, *ids[1 : len(value)])
+                changed = with_argument(exercise, changed, name, new)
+        yield changed
+        for name, value in arguments.items():
+            if type(value) is int:  # an id that already occurs
+                yield from (with_argument(exercise, changed, name, used) for used in ids[:2])
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(type(v) is int for v in value)
+
+
+def texts(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Change the texts among the arguments: white space, capitals, a long word, unusual characters, repetition."""
+    for name, value in argument_values(exercise, case).items():
+        if type(value) is str:
+            for text in (
+                f"  {value} \n",
+                f"{value} unbelievably",
+                f"{value} é🙂",
+                f"{value.upper()}{value} Aa AA!",
+                f"{value}\r\n\t1 10 100",
+                value * 20,
+                "",
+            ):
+                yield with_argument(exercise, case, name, text)
+
+
+def small_inputs(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Multiply the inputs by a small number, so that an additional constant becomes visible."""
+    changed = map_tensors(case, lambda t: t * SMALL if is_float(t) else t)
+    yield replace(changed, note=f"with inputs {SMALL:g} times as large")
+
+
+def mixed_tokens(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set about a third of the tokens to 0, the id that often has a special meaning."""
+
+    def with_zeros(tensor: Tensor) -> Tensor:
+        if is_float(tensor) or tensor.dtype == torch.bool or not tensor.dim():
+            return tensor
+        keep = Sampler("tokens").integers(*tensor.shape, high=3) > 0
+        return tensor * keep
+
+    changed = map_tensors(case, with_zeros)
+    yield replace(changed, note="some tokens are 0")
