@@ -20,13 +20,13 @@ from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view
 from utils.test_doubles.your_own_gpt2 import FakeGPT
 
 # The two models differ in all sizes. In both, the width of a head differs from the number of heads.
-_WIDE = GPTConfig(vocab_size=17, n_positions=72, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
-_NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
+WIDE = GPTConfig(vocab_size=17, n_positions=72, d_model=12, n_layers=3, n_heads=3, eps=1e-2)
+NARROW = GPTConfig(vocab_size=13, n_positions=9, d_model=10, n_layers=2, n_heads=5, eps=1e-2)
 # Some block and head numbers in this model have two digits.
-_DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=22, n_layers=11, n_heads=11, eps=1e-2)
+DEEP = GPTConfig(vocab_size=11, n_positions=7, d_model=22, n_layers=11, n_heads=11, eps=1e-2)
 
 
-def _model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
+def sample_model(config: GPTConfig, rand: Callable[..., Tensor]) -> FakeGPT:
     """Return a model with sampled parameters."""
     seed = int(rand.integers(1, high=10_000))
     return FakeGPT(config, lambda name, shape: sample_parameter(name, shape, seed)).eval().requires_grad_(False)
@@ -60,7 +60,7 @@ def _stream_values(model, tokens, whose="the stream"):
 # --- the model after the call ------------------------------------------------------------------------------
 
 
-def _as_it_was(probe):
+def leaves_the_model_unchanged(probe):
     """Check that a call with correct results left the model unchanged."""
     values = [trial.yours.value for trial in probe.trials]
     if any(trial.yours.failure for trial in probe.trials):
@@ -95,7 +95,7 @@ def _left_behind(index, yours, expected):
     return (hooks, mode)[index[0]]
 
 
-_LEFT = (
+HOOK_LEFT = (
     "The hook is still in the model after the call, so every later run uses it. Keep the handle that register_…"
     " returns, and call remove() on it."
 )
@@ -103,7 +103,7 @@ _AFTERWARDS = (
     Float("batch seq vocab", "the model's logits after the call"),
     Facts("the state of the model after the call"),
 )
-_RETURNS = (Float("batch seq vocab", "logits"), *_AFTERWARDS)
+LOGITS_AND_MODEL = (Float("batch seq vocab", "logits"), *_AFTERWARDS)
 
 
 # --- read --------------------------------------------------------------------------------------------------
@@ -182,17 +182,17 @@ exercise(
     oracle=_lens,
     milestones=_lens_milestones,
     cases=lambda rand: [
-        case(_model(_WIDE, rand), rand.integers(1, 5, high=17)),
-        case(_model(_NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
-        case(_model(_WIDE, rand), rand.integers(1, 1, high=17), note="a single token"),
-        case(_model(_DEEP, rand), rand.integers(1, 6, high=11), note="with 11 blocks"),
+        case(sample_model(WIDE, rand), rand.integers(1, 5, high=17)),
+        case(sample_model(NARROW, rand), rand.integers(1, 9, high=13), note="as long as the model allows"),
+        case(sample_model(WIDE, rand), rand.integers(1, 1, high=17), note="a single token"),
+        case(sample_model(DEEP, rand), rand.integers(1, 6, high=11), note="with 11 blocks"),
     ],
     returns=(Float("layers+1 vocab", "logits"), *_AFTERWARDS),
     view=view_without_hooks,
     explain_entry=_left_behind,
     differentiable=False,
     atol=1e-4,
-    properties=[_as_it_was],
+    properties=[leaves_the_model_unchanged],
     misconceptions={
         "no-final-norm": _lens.replace(out=lambda model, x: F.linear(x, model.wte.weight)).wrong(
             "ln_f is missing. The head was trained on the normalised stream, and the stream before ln_f has a"
@@ -409,19 +409,19 @@ exercise(
     milestones=_patch_milestones,
     view=view_without_hooks,
     cases=lambda rand: [
-        case(_model(_WIDE, rand), rand.integers(2, 5, high=17), rand.integers(2, 5, high=17), 1, 2),
-        case(_model(_WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
-        case(_model(_NARROW, rand), rand.integers(3, 4, high=13), rand.integers(3, 4, high=13), 0, 1),
-        case(_model(_WIDE, rand), rand.integers(2, 4, high=17), rand.integers(2, 4, high=17), 1, 0),
+        case(sample_model(WIDE, rand), rand.integers(2, 5, high=17), rand.integers(2, 5, high=17), 1, 2),
+        case(sample_model(WIDE, rand), rand.integers(1, 6, high=17), rand.integers(1, 6, high=17), 2, 5),
+        case(sample_model(NARROW, rand), rand.integers(3, 4, high=13), rand.integers(3, 4, high=13), 0, 1),
+        case(sample_model(WIDE, rand), rand.integers(2, 4, high=17), rand.integers(2, 4, high=17), 1, 0),
         case(
-            *(_model(_DEEP, rand), rand.integers(2, 5, high=11), rand.integers(2, 5, high=11), 10, 1),
+            *(sample_model(DEEP, rand), rand.integers(2, 5, high=11), rand.integers(2, 5, high=11), 10, 1),
             note="with 11 blocks",
         ),
     ],
-    returns=_RETURNS,
+    returns=LOGITS_AND_MODEL,
     differentiable=False,
     atol=1e-4,
-    properties=[_as_it_was, _what_was_exchanged],
+    properties=[leaves_the_model_unchanged, _what_was_exchanged],
     misconceptions={
         "other-way-round": Wrong(
             _patch.replace(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
@@ -490,7 +490,7 @@ exercise(
             "These are the logits of the clean text: you did not replace any vector. Replace the vector at `position`"
             " before block `layer`.",
         ),
-        "hook-left": _patch.replace(leave=True).wrong(_LEFT),
+        "hook-left": _patch.replace(leave=True).wrong(HOOK_LEFT),
     },
     hints=Hints(
         "There are two runs. Which vector do you need from the first run, and at what point of the second run do you"
@@ -523,7 +523,7 @@ def _width(model):
     return model.config.d_model // model.config.n_heads
 
 
-def _columns(model, head):
+def head_columns(model, head):
     return slice(head * _width(model), (head + 1) * _width(model))
 
 
@@ -532,7 +532,9 @@ def _zero_columns(block, columns):
 
 
 @with_steps
-def _without(model, tokens, layer, head, *, columns=_columns, layers=lambda layer, n: [layer], silence=_zero_columns):
+def _without(
+    model, tokens, layer, head, *, columns=head_columns, layers=lambda layer, n: [layer], silence=_zero_columns
+):
     """Remove a head by changing parameters, then restore them."""
     parameters = {name: value.clone() for name, value in model.state_dict().items()}
     for i in layers(layer, len(model.blocks)):
@@ -544,7 +546,7 @@ def _without(model, tokens, layer, head, *, columns=_columns, layers=lambda laye
 
 def _others(model, head):
     every = torch.arange(model.config.d_model)
-    return every[(every < (own := _columns(model, head)).start) | (every >= own.stop)]
+    return every[(every < (own := head_columns(model, head)).start) | (every >= own.stop)]
 
 
 def _rows(block, columns):
@@ -583,7 +585,7 @@ def _without_by_hook(model, tokens, layer, head, *, part=lambda attn: attn.out_p
 
     def hook(_, inputs):
         x = inputs[0].clone()
-        x[:, places, _columns(model, head)] = 0
+        x[:, places, head_columns(model, head)] = 0
         return x
 
     hooked = part(model.blocks[layer].attn).register_forward_pre_hook(hook)
@@ -602,7 +604,7 @@ def _weights_left(model, tokens, layer, head):
     """The logits are correct, but you set parameters to zero and did not restore them, so the model has lost this head
     permanently. A hook changes no stored parameters.
     """
-    model.blocks[layer].attn.out_proj.weight[:, _columns(model, head)] = 0
+    model.blocks[layer].attn.out_proj.weight[:, head_columns(model, head)] = 0
     return model(tokens)
 
 
@@ -625,7 +627,7 @@ def _which_entries_are_zero(probe):
         if not isinstance(value, Tensor) or value.dim() != 3 or value.shape[-1] != model.config.d_model:
             return None
         zero = (value == 0).all((0, 1)).nonzero().flatten().tolist()
-        own = list(range(model.config.d_model))[_columns(model, head)]
+        own = list(range(model.config.d_model))[head_columns(model, head)]
         if zero != own and trial.is_correct(probe.exercise):
             return None
         if zero != own and not message:
@@ -645,17 +647,17 @@ exercise(
     oracle=_without,
     view=view_without_hooks,
     cases=lambda rand: [
-        case(_model(_WIDE, rand), rand.integers(2, 6, high=17), 1, 2),
-        case(_model(_NARROW, rand), rand.integers(1, 5, high=13), 0, 3),
-        case(_model(_WIDE, rand), rand.integers(3, 4, high=17), 2, 1),
-        case(_model(_NARROW, rand), rand.integers(2, 3, high=13), 1, 0, note="the first head"),
+        case(sample_model(WIDE, rand), rand.integers(2, 6, high=17), 1, 2),
+        case(sample_model(NARROW, rand), rand.integers(1, 5, high=13), 0, 3),
+        case(sample_model(WIDE, rand), rand.integers(3, 4, high=17), 2, 1),
+        case(sample_model(NARROW, rand), rand.integers(2, 3, high=13), 1, 0, note="the first head"),
         # An answer that selects block 1's parameters by the beginning of their names would also select block 10's.
-        case(_model(_DEEP, rand), rand.integers(2, 3, high=11), 1, 10, note="with 11 blocks and 11 heads"),
+        case(sample_model(DEEP, rand), rand.integers(2, 3, high=11), 1, 10, note="with 11 blocks and 11 heads"),
     ],
-    returns=_RETURNS,
+    returns=LOGITS_AND_MODEL,
     differentiable=False,
     atol=1e-4,
-    properties=[_as_it_was, _which_entries_are_zero],
+    properties=[leaves_the_model_unchanged, _which_entries_are_zero],
     misconceptions={
         "whole-attention": _without.replace(silence=_whole_attention).wrong(
             "You remove all of the block's attention. Only one head's entries should be zero; the other heads should"
@@ -734,7 +736,7 @@ exercise(
             lambda model, tokens, layer, head: model(tokens),
             "These are the logits of the whole model: no head was removed. Does your hook return the changed tensor?",
         ),
-        "hook-left": _without_by_hook.replace(leave=True).wrong(_LEFT),
+        "hook-left": _without_by_hook.replace(leave=True).wrong(HOOK_LEFT),
         "weights-left": _weights_left,
     },
     hints=Hints(

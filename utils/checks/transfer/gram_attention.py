@@ -1,0 +1,297 @@
+"""Define the transfer exercise of lesson 11: scores from volumes or areas for all pairs, with one changed rule."""
+
+import torch
+
+from utils.checks._wrong_answers import with_steps
+from utils.feedback.exercise import Float, Wrong, case
+from utils.feedback.properties import batch_independent
+from utils.feedback.transfer import LessonTask, member, transfer_family
+
+
+def _dot(a, b):
+    return (a * b).sum(-1)
+
+
+def _squared_volume(*vectors):
+    """Compute the Gram determinant of two or three vectors with `torch.linalg.det`, in float64."""
+    rows = torch.stack(torch.broadcast_tensors(*vectors), dim=-2).double()
+    return torch.linalg.det(rows @ rows.mT).to(vectors[0].dtype)
+
+
+def _squared_areas(q, k, r):
+    return _squared_volume(q, k) + _squared_volume(r, k)
+
+
+def _of_query(r):
+    return r[:, :, None]
+
+
+def _of_key(r):
+    return r[:, None]
+
+
+def _mean(r):
+    return r.mean(1)[:, None, None]
+
+
+@with_steps
+def _score(q, k, r, *, size=_squared_volume, reference=_of_query, change=torch.neg):
+    """Combine query i, key j and a reference of [batch, seq, d] into the score [batch, i, j]."""
+    return change(size(q[:, :, None], k[:, None], reference(r)))
+
+
+def _seq_first(answer):
+    """Apply an answer for [batch, seq, d] to inputs [seq, batch, d]. The result stays [batch, query, key]."""
+    return lambda q, k, r: answer(*(t.transpose(0, 1) for t in (q, k, r)))
+
+
+@with_steps
+def _five_terms(q, k, r, *, cross=2, squares=lambda qq, kk, rr, qk, kr, rq: qq * kr**2 + kk * rq**2 + rr * qk**2):
+    qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
+    return qq * kk * rr + cross * qk * kr * rq - squares(qq, kk, rr, qk, kr, rq)
+
+
+def _root(sizes):
+    return -sizes.clamp(min=0).sqrt()
+
+
+def _by_loop(size, reference, turn=lambda t: t):
+    """Return the oracle that computes the score of one pair after the other; `reference` picks the vector of a pair."""
+
+    def answer(q, k, r):
+        q, k, r = turn(q), turn(k), turn(r)
+        seq = range(q.shape[1])
+        rows = [torch.stack([-size(q[:, i], k[:, j], reference(r, i, j)) for j in seq], -1) for i in seq]
+        return torch.stack(rows, dim=1)
+
+    return answer
+
+
+def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
+    """Return the milestones for the reference and the size of a task; `turn` gives [batch, seq, d]."""
+
+    def values(q, k, r):
+        q, k, r = turn(q), turn(k), turn(r)
+        pair = q[:, :, None], k[:, None], reference(r)
+        lengths = {"queries": _dot(q, q), "keys": _dot(k, k), "references": _dot(pair[2], pair[2]).squeeze()}
+        steps = {f"the squared lengths of the {name}?": value for name, value in lengths.items()}
+        steps |= {"the dot products of queries and keys": q @ k.mT}
+        steps |= {"the dot products of keys and references?": _dot(pair[1], pair[2]).squeeze()}
+        if size is _squared_areas:
+            steps["the squared areas of queries and keys?"] = _squared_volume(*pair[:2])
+            steps["the squared areas of references and keys?"] = _squared_volume(pair[2], pair[1])
+            return steps | {"the sums of the squared areas?": size(*pair)}
+        steps["the dot products of queries and references?"] = _dot(pair[0], pair[2]).squeeze()
+        return steps | {"the determinants?": size(*pair)}
+
+    return values
+
+
+def _mistakes(right, wrap=lambda answer: answer, **more):
+    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    return {
+        **more,
+        "not-negative": Wrong(
+            wrap(right.replace(change=lambda sizes: sizes)),
+            "Your scores are positive, so the largest size gets the highest score. The score should be negative.",
+        ),
+        "rows-and-columns-swapped": Wrong(
+            wrap(lambda q, k, r: right(q, k, r).mT),
+            "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
+        ),
+    }
+
+
+def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
+    """Return the mistakes of the tasks that use the volume, and `more`."""
+    terms = {
+        "cross-term-once": _five_terms.replace(cross=1).wrong(
+            "You count the product of the three dot products only once. In the determinant, it has a factor of 2."
+        ),
+        "cross-term-sign": _five_terms.replace(cross=-2).wrong(
+            "The product of the three dot products has the wrong sign. The determinant adds it."
+        ),
+        "squares-swapped": _five_terms.replace(
+            squares=lambda qq, kk, rr, qk, kr, rq: qq * qk**2 + kk * kr**2 + rr * rq**2
+        ).wrong(
+            "You multiply the squared dot products by the wrong squared lengths. Multiply each by the squared length of"
+            " the vector that does not occur in it."
+        ),
+    }
+    wrong = {id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, _) in terms.items()}
+    wrong["not-squared"] = Wrong(
+        wrap(right.replace(change=_root)), "Your score is minus the volume. It should be minus the squared volume."
+    )
+    return _mistakes(right, wrap, **wrong, **more)
+
+
+_key_reference = _score.replace(reference=_of_key)
+_shared = _score.replace(reference=_mean)
+_areas = _score.replace(size=_squared_areas)
+
+
+def _mean_of_scores(q, k, r):
+    return torch.stack([_score(q, k, r[:, i : i + 1].expand_as(r)) for i in range(r.shape[1])]).mean(0)
+
+
+transfer_family(
+    "span_scores",
+    lesson=LessonTask("the score is minus the squared volume of query i, key j and reference i", _score),
+    cases=lambda rand: [
+        case(*(rand(*shape) for _ in range(3))) for shape in ((2, 3, 4), (3, 2, 5), (4, 5, 3), (2, 6, 3))
+    ],
+    returns=Float("batch query key"),
+    properties=[batch_independent()],
+    atol=5e-5,
+    members={
+        "key-reference": member(
+            """
+            Compute attention scores for several texts, without heads. `q`, `k` and `r` hold the queries, keys and
+            references of all positions and have the shape `[batch, seq, d]`. `d` can be any number from 2 on.
+
+            Each score is minus the squared volume of three vectors, as in this lesson. But the reference comes from the
+            position of the key, not from the position of the query: entry `[i, j]` combines query `i`, key `j` and
+            reference `j` of the same text.
+
+            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            scores in the shape `[batch, query, key]`.
+            """,
+            clause="the reference comes from the position of the key",
+            oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, j]),
+            milestones=_milestones(_of_key),
+            misconceptions=_determinant_mistakes(
+                _key_reference,
+                **{
+                    "query-at-the-key": Wrong(
+                        lambda q, k, r: -_squared_volume(q[:, None], k[:, :, None], r[:, None]),
+                        "Entry [i, j] combines query j, key i and reference j. It should combine query i, key j and"
+                        " reference j.",
+                    ),
+                },
+            ),
+        ),
+        "shared-reference": member(
+            """
+            Compute attention scores for several texts, without heads. `q`, `k` and `r` hold the queries, keys and
+            references of all positions and have the shape `[batch, seq, d]`. `d` can be any number from 2 on.
+
+            Each score is minus the squared volume of three vectors, as in this lesson. But a text has only one
+            reference for all pairs of positions: the mean vector of its references. Entry `[i, j]` combines query `i`,
+            key `j` and this mean reference of the same text.
+
+            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            scores in the shape `[batch, query, key]`.
+            """,
+            clause="all pairs of a text use the same reference, the mean of its references",
+            oracle=_by_loop(_squared_volume, lambda r, i, j: r.sum(1) / r.shape[1]),
+            milestones=_milestones(_mean),
+            misconceptions=_determinant_mistakes(
+                _shared,
+                **{
+                    "mean-of-scores": Wrong(
+                        _mean_of_scores,
+                        "You compute the scores with each reference and take the mean of the scores. Take the mean of"
+                        " the references first, then compute one score for each pair.",
+                    ),
+                    "sum-of-references": _score.replace(reference=lambda r: r.sum(1)[:, None, None]).wrong(
+                        "You add the references of a text. Take their mean."
+                    ),
+                    "mean-over-texts": _score.replace(reference=lambda r: r.mean((0, 1))).wrong(
+                        "You take the mean of the references of all texts. Each text has its own mean reference."
+                    ),
+                    "first-reference": _score.replace(reference=lambda r: r[:, :1, None]).wrong(
+                        "All pairs use the reference of position 0. They should use the mean of all references of the"
+                        " text."
+                    ),
+                },
+            ),
+        ),
+        "seq-first": member(
+            """
+            Compute attention scores for several texts, without heads. `q`, `k` and `r` hold the queries, keys and
+            references of all positions and have the shape `[seq, batch, d]`: the first axis is the position in a text,
+            and the second axis says which text it is. `d` can be any number from 2 on.
+
+            Each score is minus the squared volume of three vectors, as in this lesson: entry `[i, j]` of a text
+            combines query `i`, key `j` and reference `i` of this text.
+
+            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            scores with the text on the first axis, in the shape `[batch, query, key]`.
+            """,
+            clause="the first axis of the inputs is the position and the second axis is the text",
+            oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
+            milestones=_milestones(turn=lambda t: t.transpose(0, 1)),
+            properties=[],  # batch_independent changes the first axis, which is the position here
+            misconceptions=_determinant_mistakes(
+                _score,
+                _seq_first,
+                **{
+                    "text-last": Wrong(
+                        lambda q, k, r: _seq_first(_score)(q, k, r).movedim(0, -1),
+                        "The scores are right, but their axes are in the order [query, key, batch]. Return them in the"
+                        " order [batch, query, key].",
+                    ),
+                    "text-second": Wrong(
+                        lambda q, k, r: _seq_first(_score)(q, k, r).transpose(0, 1),
+                        "The scores are right, but their axes are in the order [query, batch, key]. Return them in the"
+                        " order [batch, query, key].",
+                    ),
+                    "reference-of-the-key": Wrong(
+                        _seq_first(_key_reference),
+                        "You take the reference from the key's position. Entry [i, j] should use reference i.",
+                    ),
+                },
+            ),
+        ),
+        "areas": member(
+            """
+            Compute attention scores for several texts, without heads. `q`, `k` and `r` hold the queries, keys and
+            references of all positions and have the shape `[batch, seq, d]`. `d` can be any number from 2 on.
+
+            Use areas of parallelograms instead of a volume. Entry `[i, j]` is minus the sum of two squared areas: the
+            squared area that query `i` and key `j` span, and the squared area that reference `i` and key `j` span. As
+            in this lesson, a squared area is the determinant of a Gram matrix, here of two vectors.
+
+            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0 and not nan. Return the
+            scores in the shape `[batch, query, key]`.
+            """,
+            clause="the score is minus the sum of the squared areas of query and key and of reference and key",
+            oracle=_by_loop(_squared_areas, lambda r, i, j: r[:, i]),
+            milestones=_milestones(size=_squared_areas),
+            misconceptions=_mistakes(
+                _areas,
+                **{
+                    "one-area": _score.replace(size=lambda q, k, r: _squared_volume(q, k)).wrong(
+                        "You leave out the area of reference and key. Add both squared areas."
+                    ),
+                    "three-areas": _score.replace(
+                        size=lambda q, k, r: _squared_areas(q, k, r) + _squared_volume(q, r)
+                    ).wrong(
+                        "You also add the squared area of query and reference. Add only the two areas that contain the"
+                        " key."
+                    ),
+                    "area-of-the-sum": _score.replace(size=lambda q, k, r: _squared_volume(q + r, k)).wrong(
+                        "You add query and reference and compute one area. Compute two areas, and add their squares."
+                    ),
+                    "not-squared": _score.replace(
+                        size=lambda q, k, r: (
+                            _squared_volume(q, k).clamp(min=0).sqrt() + _squared_volume(r, k).clamp(min=0).sqrt()
+                        )
+                    ).wrong("You add the areas. Add the squared areas."),
+                    "products-not-squared": _score.replace(
+                        size=lambda q, k, r: (_dot(q, q) + _dot(r, r)) * _dot(k, k) - _dot(q, k) - _dot(r, k)
+                    ).wrong(
+                        "You subtract the dot products themselves. In the determinant of two vectors, the dot product"
+                        " is squared."
+                    ),
+                    "product-of-areas": _score.replace(
+                        size=lambda q, k, r: _squared_volume(q, k) * _squared_volume(r, k)
+                    ).wrong("You multiply the two squared areas. Add them."),
+                    "reference-of-the-key": _areas.replace(reference=_of_key).wrong(
+                        "You take the reference from the key's position. Entry [i, j] should use reference i."
+                    ),
+                },
+            ),
+        ),
+    },
+)
