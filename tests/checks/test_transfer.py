@@ -18,6 +18,7 @@ from utils.feedback.runner import to_learner_answer
 from utils.feedback.sweeps import applicable_sweeps
 from utils.feedback.transfer import LESSON_TASK, OTHER_TASK
 from utils.instructor.answers import AnswerFactory, read_answers, transfer_folder
+from utils.instructor.lesson_time import shows_progress
 from utils.lessons.names import bound_names
 from utils.lessons.syntax import parse_cell
 
@@ -77,9 +78,12 @@ def test_the_task_is_complete(name):
 
 @each_family
 def test_the_lesson_ends_with_its_family(name):
-    """The last code cells are the task and the stub, and nothing else in the lesson uses the answer."""
+    """Before the cell that shows how many questions are due, the last code cells are the task and the stub.
+
+    Nothing else in the lesson uses the answer.
+    """
     lesson = lessons.read_lesson(lessons.find_lesson(FAMILIES[name][0].lesson))
-    code = [cell for cell in lesson.cells if cell.kind == "code"]
+    code = [cell for cell in lesson.cells if cell.kind == "code" and not shows_progress(cell)]
     assert code[-2].source == f'task("{name}")'
     assert name in bound_names(parse_cell(code[-1])) and code[-1].source.endswith(f"\n\ncheck({name})")
     assert not any(re.search(rf"\b{name}\b", cell.source) for cell in code[:-2])

@@ -118,7 +118,7 @@ def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
             " the vector that does not occur in it."
         ),
     }
-    wrong = {id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, _) in terms.items()}
+    wrong = {id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, *_) in terms.items()}
     wrong["not-squared"] = Wrong(
         wrap(right.replace(change=_root)), "Your score is minus the volume. It should be minus the squared volume."
     )
