@@ -139,7 +139,7 @@ _STATISTICS = {
         " prompt.",
     ),
     "mean of the errors": _Statistic(False, 0.1, f"The errors of y have a mean of {{seen}}, {_EXPECTED}."),
-    "fourth moment of the errors": _Statistic(False, 0.25, f"The errors of y are not normally distributed: {_FOURTH}."),
+    "fourth moment of the errors": _Statistic(False, 0.4, f"The errors of y are not normally distributed: {_FOURTH}."),
     "noise within a prompt": _Statistic(
         True,
         0.07,
