@@ -1,1 +1,1 @@
-"""What a learner knows and did: the concept inventory, the schedule of questions, the log of attempts, sharing."""
+"""Hold what a learner knows and did: the concept inventory, the schedule of questions, attempts, and sharing."""

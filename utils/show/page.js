@@ -1,7 +1,7 @@
 /** Code that all explorers, predictions and quizzes share: theme, controls, pictures, and texts for screen readers.
  *
- * Create a kind with `explorer({name, controls, numbers, say, draw})`, or with `page(build)` if that does not fit. Nothing
- * here needs a kernel or a network.
+ * Create a kind with `explorer({name, controls, numbers, say, draw})`, or with `page(build)` if that does not fit.
+ * Nothing here needs a kernel or a network.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -226,7 +226,7 @@ function attempt(act) {
  *
  * `ui.root.coginst` has the latest `numbers` and `state`, and `set(name, value)`.
  */
-export function explorer({ name, controls, numbers, say, draw, extra, longest = () => "" }) {
+export function explorer({ name: groupName, controls, numbers, say, draw, extra, longest = () => "" }) {
   return page((ui) => {
     const bar = element("div", { class: "row" });
     const facts = element("div", { class: "facts" });
@@ -295,7 +295,7 @@ export function explorer({ name, controls, numbers, say, draw, extra, longest = 
     });
     resized.observe(holder);
     return () => { resized.disconnect(); leave?.(); };
-  }, name);
+  }, groupName);
 }
 
 // ---------------------------------------------------------------- controls
