@@ -60,7 +60,7 @@ def _stream_values(model, tokens, whose="the stream"):
 # --- the model after the call ------------------------------------------------------------------------------
 
 
-def leaves_the_model_unchanged(probe):
+def as_it_was(probe):
     """Check that a call with correct results left the model unchanged."""
     values = [trial.yours.value for trial in probe.trials]
     if any(trial.yours.failure for trial in probe.trials):
@@ -192,7 +192,7 @@ exercise(
     explain_entry=_left_behind,
     differentiable=False,
     atol=1e-4,
-    properties=[leaves_the_model_unchanged],
+    properties=[as_it_was],
     misconceptions={
         "no-final-norm": _lens.replace(out=lambda model, x: F.linear(x, model.wte.weight)).wrong(
             "ln_f is missing. The head was trained on the normalised stream, and the stream before ln_f has a"
@@ -421,7 +421,7 @@ exercise(
     returns=LOGITS_AND_MODEL,
     differentiable=False,
     atol=1e-4,
-    properties=[leaves_the_model_unchanged, _what_was_exchanged],
+    properties=[as_it_was, _what_was_exchanged],
     misconceptions={
         "other-way-round": Wrong(
             _patch.replace(into=lambda clean, corrupted: corrupted, source=lambda clean, corrupted: clean),
@@ -657,7 +657,7 @@ exercise(
     returns=LOGITS_AND_MODEL,
     differentiable=False,
     atol=1e-4,
-    properties=[leaves_the_model_unchanged, _which_entries_are_zero],
+    properties=[as_it_was, _which_entries_are_zero],
     misconceptions={
         "whole-attention": _without.replace(silence=_whole_attention).wrong(
             "You remove all of the block's attention. Only one head's entries should be zero; the other heads should"

@@ -1,12 +1,12 @@
+# %% span_scores/key-reference right: with the determinant of the lesson, for all pairs
+def span_scores(q, k, r):
+    return -gram_determinant(q.unsqueeze(2), k.unsqueeze(1), r.unsqueeze(1))
 # %% span_scores/key-reference right: the five terms of the determinant
 def span_scores(q, k, r):
     qq = (q * q).sum(-1)[:, :, None]
     kk, rr, kr = ((a * b).sum(-1)[:, None] for a, b in ((k, k), (r, r), (k, r)))
     qk, qr = q @ k.mT, q @ r.mT
     return qk**2 * rr + qr**2 * kk + kr**2 * qq - qq * kk * rr - 2 * qk * kr * qr
-# %% span_scores/key-reference right: with the determinant of the lesson, for all pairs
-def span_scores(q, k, r):
-    return -gram_determinant(q.unsqueeze(2), k.unsqueeze(1), r.unsqueeze(1))
 # %% span_scores/key-reference right: the roles of query and key exchanged
 def span_scores(q, k, r):
     base = torch.linalg.det(torch.stack([torch.stack([(a * b).sum(-1) for b in (k, r)], -1) for a in (k, r)], -2))
@@ -14,6 +14,10 @@ def span_scores(q, k, r):
     rest = nn.functional.normalize(r - (r * unit).sum(-1, keepdim=True) * unit, dim=-1)
     height = (q * q).sum(-1)[:, :, None] - (q @ unit.mT) ** 2 - (q @ rest.mT) ** 2
     return -base[:, None] * height
+# %% span_scores/shared-reference right: with the determinant of the lesson, for all pairs
+def span_scores(q, k, r):
+    mean = r.mean(dim=1)[:, None, None]
+    return -gram_determinant(q.unsqueeze(2), k.unsqueeze(1), mean)
 # %% span_scores/shared-reference right: the five terms of the determinant
 def span_scores(q, k, r):
     mean = r.mean(dim=1, keepdim=True)
@@ -33,6 +37,9 @@ def span_scores(q, k, r):
         mean = references.sum(0) / len(references)
         scores.append(-gram_determinant(queries[:, None], keys[None], mean[None, None]))
     return torch.stack(scores)
+# %% span_scores/seq-first right: with the determinant of the lesson, then moves the axes
+def span_scores(q, k, r):
+    return -gram_determinant(q[:, None], k[None], r[:, None]).permute(2, 0, 1)
 # %% span_scores/seq-first right: turns the inputs, then adds the five terms
 def span_scores(q, k, r):
     q, k, r = (t.transpose(0, 1) for t in (q, k, r))
@@ -46,20 +53,17 @@ def span_scores(q, k, r):
     qq, rr, qr = ((a * b).sum(2).T[:, :, None] for a, b in ((q, q), (r, r), (q, r)))
     kk = k.square().sum(2).T[:, None]
     return -(qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2)
-# %% span_scores/seq-first right: with the determinant of the lesson, then moves the axes
-def span_scores(q, k, r):
-    return -gram_determinant(q[:, None], k[None], r[:, None]).permute(2, 0, 1)
-# %% span_scores/areas right: two determinants of two vectors
-def span_scores(q, k, r):
-    qq, rr = (q * q).sum(-1)[:, :, None], (r * r).sum(-1)[:, :, None]
-    kk = (k * k).sum(-1)[:, None]
-    return -(qq * kk - (q @ k.mT) ** 2) - (rr * kk - (r @ k.mT) ** 2)
 # %% span_scores/areas right: with a matrix for each pair
 def span_scores(q, k, r):
     def area(a, b):
         return (a * a).sum(-1) * (b * b).sum(-1) - (a * b).sum(-1) ** 2
 
     return -area(q.unsqueeze(2), k.unsqueeze(1)) - area(r.unsqueeze(2), k.unsqueeze(1))
+# %% span_scores/areas right: two determinants of two vectors
+def span_scores(q, k, r):
+    qq, rr = (q * q).sum(-1)[:, :, None], (r * r).sum(-1)[:, :, None]
+    kk = (k * k).sum(-1)[:, None]
+    return -(qq * kk - (q @ k.mT) ** 2) - (rr * kk - (r @ k.mT) ** 2)
 # %% span_scores/areas right: query and reference side by side
 def span_scores(q, k, r):
     both = torch.stack([q, r], dim=1)

@@ -73,16 +73,24 @@ def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
     def values(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
         pair = q[:, :, None], k[:, None], reference(r)
-        lengths = {"queries": _dot(q, q), "keys": _dot(k, k), "references": _dot(pair[2], pair[2]).squeeze()}
-        steps = {f"the squared lengths of the {name}?": value for name, value in lengths.items()}
-        steps |= {"the dot products of queries and keys": q @ k.mT}
-        steps |= {"the dot products of keys and references?": _dot(pair[1], pair[2]).squeeze()}
+        vectors = {"queries": q, "keys": k, "references": pair[2].squeeze()}
+        steps = {f"the {name}?": value for name, value in vectors.items()}
+        steps |= {f"the squared numbers of the {name}?": value * value for name, value in vectors.items()}
+        steps |= {f"the squared lengths of the {name}?": _dot(value, value) for name, value in vectors.items()}
+        products = {
+            "queries and keys": (q @ k.mT, q, k),
+            "keys and references": (_dot(pair[1], pair[2]).squeeze(), k, vectors["references"]),
+        }
+        if size is not _squared_areas:
+            products["queries and references"] = (_dot(pair[0], pair[2]).squeeze(), q, vectors["references"])
+        for name, (dots, a, b) in products.items():
+            if a.shape == b.shape:
+                steps[f"the products of the numbers of {name}?"] = a * b
+            steps |= {f"the dot products of {name}?": dots, f"the squared dot products of {name}?": dots * dots}
         if size is _squared_areas:
             steps["the squared areas of queries and keys?"] = _squared_volume(*pair[:2])
             steps["the squared areas of references and keys?"] = _squared_volume(pair[2], pair[1])
-            return steps | {"the sums of the squared areas?": size(*pair)}
-        steps["the dot products of queries and references?"] = _dot(pair[0], pair[2]).squeeze()
-        return steps | {"the determinants?": size(*pair)}
+        return steps | {"the sizes?": size(*pair), "the scores": -size(*pair)}
 
     return values
 

@@ -10,8 +10,8 @@ from utils.checks.where_the_answer_comes_from import (
     LOGITS_AND_MODEL,
     NARROW,
     WIDE,
+    as_it_was,
     head_columns,
-    leaves_the_model_unchanged,
     sample_model,
 )
 from utils.feedback.exercise import Wrong, case
@@ -81,6 +81,28 @@ def _oracle(change):
         return logits
 
     return answer
+
+
+def _milestones(change):
+    """Return the milestones for a change: the input of out_proj, the results of the head, and both after the change."""
+
+    def values(model, tokens, layer, head):
+        steps, entries = {}, head_columns(model, head)
+
+        def hook(_, inputs):
+            x = inputs[0].clone()
+            steps["the input of out_proj?"] = inputs[0].clone()
+            steps["the results of the head?"] = x[..., entries].clone()
+            x[..., entries] = change(x[..., entries])
+            steps["the changed results of the head?"] = x[..., entries].clone()
+            steps["the input of out_proj after the change?"] = x
+
+        handle = model.blocks[layer].attn.out_proj.register_forward_pre_hook(hook)
+        model(tokens)
+        handle.remove()
+        return steps | {"the logits": _change_head.replace(change=change)(model, tokens, layer, head)}
+
+    return values
 
 
 def _after_out_proj(change):
@@ -170,7 +192,7 @@ transfer_family(
     unswept=dict.fromkeys(
         ("zeros", "ties", "large", "signs"), "the inputs are a model and token ids, which this sweep cannot change"
     ),
-    properties=[leaves_the_model_unchanged],
+    properties=[as_it_was],
     members={
         "mean-of-texts": member(
             """
@@ -186,6 +208,7 @@ transfer_family(
             """,
             clause="the results of the head are replaced by their mean over the texts, at each position",
             oracle=_oracle(lambda x: x.sum(0).div(len(x)).repeat(len(x), 1, 1)),
+            milestones=_milestones(_mean_of_texts),
             misconceptions=_mistakes(
                 _mean_of_texts,
                 **{
@@ -223,6 +246,7 @@ transfer_family(
             """,
             clause="each text gets the results that the head has in the next text of the batch",
             oracle=_oracle(lambda x: x[[*range(1, len(x)), 0]]),
+            milestones=_milestones(_next_text),
             misconceptions=_mistakes(
                 _next_text,
                 **{
@@ -261,6 +285,7 @@ transfer_family(
             """,
             clause="every position gets the result that the head has at position 0 of the same text",
             oracle=_oracle(lambda x: torch.stack([x[:, 0]] * x.shape[1], dim=1)),
+            milestones=_milestones(_first_position),
             misconceptions=_mistakes(
                 _first_position,
                 **{
@@ -304,6 +329,7 @@ transfer_family(
             """,
             clause="the head is switched off only at the last position",
             oracle=_oracle(lambda x: x * (torch.arange(x.shape[1]) < x.shape[1] - 1)[:, None]),
+            milestones=_milestones(_zero_at_the_end),
             misconceptions=_mistakes(
                 _zero_at_the_end,
                 **{
