@@ -71,14 +71,22 @@ def as_it_was(probe):
         expected = trial.expected.value[0]
         if value[0].shape != expected.shape or not torch.allclose(value[0], expected, atol=1e-4):
             return None
-    if hooks := max(int(value[2][0]) for value in values):
+    # A model may have hooks, and may be in training mode, before the call.
+    changes = [value[2] - trial.expected.value[2] for value, trial in zip(values, probe.trials)]
+    if hooks := max(int(change[0]) for change in changes):
         are = "a hook is" if hooks == 1 else f"{hooks} hooks are"
         return (
             f"The result is correct, but {are} still in the model after the call, so every later run uses"
             f" {'it' if hooks == 1 else 'them'}. Keep the handle that register_… returns, and call remove() on it."
         )
-    if any(value[2][1] for value in values):
-        return "The result is correct, but the model is in training mode after the call. Leave its mode unchanged."
+    if any(change[0] < 0 for change in changes):
+        return (
+            "The result is correct, but your code removes hooks that the model had before the call. Remove only your"
+            " own hook: keep the handle that register_… returns, and call remove() on it."
+        )
+    if any(change[1] for change in changes):
+        mode = "in training mode" if any(change[1] > 0 for change in changes) else "no longer in training mode"
+        return f"The result is correct, but the model is {mode} after the call. Leave its mode unchanged."
     if not probe.has_correct_values:
         return (
             "The result is correct, but afterwards the model gives different logits: you changed a part of it and did"

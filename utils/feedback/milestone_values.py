@@ -17,6 +17,7 @@ from utils.feedback.probe import Probe, Trial
 from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 
 ATOL = 1e-4
+NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
 Match = Literal["same", "transposed"]
 
@@ -53,7 +54,8 @@ def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
     """Tell whether two tensors have the same numbers in the same order. Their shapes may differ."""
     if a.numel() != b.numel() or is_float(a) != is_float(b):
         return False
-    return not difference_mask(a.flatten(), b.flatten(), atol).any()
+    first, second = (tensor.detach().flatten().cpu().to(torch.float64) for tensor in (a, b))
+    return bool(torch.isclose(first, second, rtol=atol, atol=min(atol, NEAR_ZERO), equal_nan=True).all())
 
 
 def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
-from utils.feedback.compare import values_equal
+from utils.feedback.compare import difference_mask, values_equal
 from utils.feedback.computation import Computation
 from utils.feedback.milestone_values import expected_milestones, is_slice_size, match, share_of_equal_numbers
 from utils.feedback.observe import collect_tensors, is_float
@@ -178,9 +178,17 @@ class _Explanation:
         sentence = (
             f"{self._missing_leaf(following)}{_sentence_case(self._line(source, with_operation=same_line))} gives"
             f" {self._label(source)}{right}. The next step should lead to {self.milestones[following].label}, but"
-            f" {where} gives none of the expected values."
+            f" {where} gives {self._other_value(wrong, following)}."
         )
         return self._departure(sentence, wrong, following)
+
+    def _other_value(self, wrong: int, following: int) -> str:
+        """Say how a wrong value relates to the expected one: some of its numbers may be right."""
+        value, expected = self.calls[wrong].value, self.milestones[following].value
+        if value is None or value.shape != expected.shape or not is_float(value):
+            return "something else"
+        n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
+        return f"a result in which only {n_equal} of {value.numel()} numbers are right" if n_equal else "other numbers"
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
         """Tell whether a call changes a milestone, but does not use the others that the next one depends on."""
@@ -203,7 +211,7 @@ class _Explanation:
         same_line = self.calls[source].line == self.calls[wrong].line
         start = _sentence_case(self._line(source, with_operation=same_line))
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
-        sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected values."
+        sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected results."
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure:
@@ -212,7 +220,11 @@ class _Explanation:
         where = _sentence_case(self._line(wrong, with_operation=others))
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
-        sentence = f"{where} should lead to {self.milestones[following].label}, but gives none of the expected values."
+        label, value = self.milestones[following].label, self.calls[wrong].value
+        if value is None or not is_slice_size(value, self.milestones[following].value):
+            sentence = f"No line up to {self._line(wrong)} gives {label}."
+            return Departure(sentence, self._trace_lines(None, None))
+        sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
         return self._departure(sentence, wrong, following)
 
     def _departure(self, sentence: str, wrong: int, following: int) -> Departure:

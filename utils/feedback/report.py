@@ -55,7 +55,7 @@ class TraceLine(NamedTuple):
         line: the number of the line.
         code: its text.
         note: the expected values that the line gives, or the value that it should give but does not.
-        state: "right", "wrong", or "" if the line gives none of the expected values.
+        state: "right", "wrong", or "" if the line gives no expected result.
     """
 
     line: int
