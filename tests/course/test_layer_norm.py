@@ -236,7 +236,7 @@ def test_the_message_rounds_a_mean_of_nearly_0_to_0(snapshot):
 @pytest.fixture(scope="module")
 def lesson():
     """Run all code cells of the lesson and return the names that they define."""
-    names = dict.fromkeys(("check", "show", "explore", "hint", "solution"), MagicMock())
+    names = dict.fromkeys(("check", "show", "explore", "hint", "solution", "task"), MagicMock())
     for cell in lessons.read_lesson(lessons.find_lesson("layer_norm")).cells:
         if cell.kind == "code":
             source = "\n".join(
