@@ -236,7 +236,7 @@ def test_the_message_rounds_a_mean_of_nearly_0_to_0(snapshot):
 @pytest.fixture(scope="module")
 def lesson():
     """Run all code cells of the lesson and return the names that they define."""
-    names = dict.fromkeys(("check", "show", "explore", "hint", "solution", "task"), MagicMock())
+    names = dict.fromkeys(("check", "show", "explore", "hint", "progress", "solution", "task"), MagicMock())
     for cell in lessons.read_lesson(lessons.find_lesson("layer_norm")).cells:
         if cell.kind == "code":
             source = "\n".join(
@@ -358,22 +358,29 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 
 
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
+@pytest.mark.claim("while its bias keeps the stream from becoming as small")
+@pytest.mark.parametrize("change", ["larger weights", "no bias"])
 @pytest.mark.claim("torch gives its weights for *n* inputs a variance of 1/(3*n*)")
-def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch):
-    """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak."""
+def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):
+    """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak. It
+    is not weak without biases either: the stream then becomes so small that the final norm enlarges the gradient.
+    """
     x = torch.randn(2000, 256, generator=torch.Generator().manual_seed(0))
     shrunk = nn.Linear(256, 256)(x).std() / x.std()
     assert abs(shrunk - 3**-0.5) < 0.02
     assert all(abs(nn.Linear(n, 400).weight.var() * 3 * n - 1) < 0.1 for n in (32, 256))
     heads = lesson["SingleHeadAttention"]
 
-    def of_kept_size(width):
+    def changed(width):
         head = heads(width)
         with torch.no_grad():
-            head.v_layer.weight *= 3**0.5
+            if change == "no bias":
+                head.v_layer.bias.zero_()
+            else:
+                head.v_layer.weight *= 3**0.5
         return head
 
-    monkeypatch.setitem(lesson, "SingleHeadAttention", of_kept_size)
+    monkeypatch.setitem(lesson, "SingleHeadAttention", changed)
     for seed in SEEDS:
         gradients = stacked(lesson, monkeypatch, seed, lesson["places"]["only attention"])[2]
         assert gradients[-1] / gradients[0] < 30  # instead of 100,000

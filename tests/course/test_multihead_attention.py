@@ -496,7 +496,7 @@ def test_the_patterns_are_the_models_own(heads):
 
 
 @pytest.mark.observed(
-    "head 0.5 is a previous-token head and head 0.1 is a current-token head, in every single sentence"
+    "head 0.5 is a previous-token head and head 0.1 is a current-token head, in each of these 20 sentences"
 )
 @pytest.mark.observed("it is a first-token head in only 10 of the 20 single sentences")
 @pytest.mark.observed("of many trained heads belong to one of three kinds")

@@ -444,7 +444,9 @@ def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
 
 
 @pytest.mark.claim("Block 0 copies most of the information to position 5")
-@pytest.mark.claim("Before blocks 1 and 2, the last position has hardly any of it; before block 3, it has nearly all")
+@pytest.mark.claim(
+    "Before blocks 1 and 2, the answer hardly depends on the last position in this respect; before block 3"
+)
 def test_the_other_name_takes_a_different_route(model, texts):
     """Exchange the other name: the first " to" carries 0.77 and 0.71, the last position -0.06, 0.05 and 0.98."""
     table = moved(model, texts, 2, " Laura")
@@ -559,7 +561,7 @@ def test_removing_single_heads_gives_another_table(model):
 
 @pytest.mark.claim("the sentence about Mary and John loses 6.2 without head 0.8")
 @pytest.mark.claim("but 0.4 if this head is removed only at the last")
-@pytest.mark.claim('The head is needed at the first " to"')
+@pytest.mark.claim('In this sentence, almost all of the loss comes from the first " to"')
 def test_head_0_8_is_needed_at_another_place(model, texts):
     """Remove head 0.8 at one position: 7.1 are lost at the first " to", 0.4 at the last, at most 0.2 elsewhere."""
     whole = gap(model(texts[0]))
