@@ -104,6 +104,7 @@ def test_calls_of_check_and_declarations_agree(tmp_path):
     assert [line.partition(":")[0] for line in ready._find_missing_checks(lesson, []).problems] == [
         "other",
         "SelfAttentionLayer",
+        "norm_vectors",
     ]
     for path in lessons.all_lessons():
         assert not ready._find_missing_checks(lessons.read_lesson(path), []).problems

@@ -171,7 +171,7 @@ def test_where_one_file_cannot_be_written_none_is(checkout):
 def test_it_is_the_exercise_that_the_page_shows(checkout):
     """CONTRIBUTING.md shows the exercise in three parts: the gap, its check, and correct answers."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (gap,) = re.findall(r"(?ms)^~~~markdown\n(.*?)^~~~$", page)
+    gap, *_ = re.findall(r"(?ms)^~~~markdown\n(.*?)^~~~$", page)
     check, right, *_ = re.findall(r"(?ms)^```python\n(.*?)^```$", page.replace(gap, ""))
     for path, part in zip(create_lesson("flash_attention", exercise=EXERCISE, root=checkout), (gap, check, right)):
         assert part.replace(scaffold.EXERCISE, EXERCISE) in path.read_text(encoding="utf-8"), (

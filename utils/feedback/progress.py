@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +21,14 @@ from typing import Any
 from utils import lessons
 from utils.feedback.attempt_log import append_attempt, log_path, merge_logs
 from utils.feedback.learner_data import belongs_to_user, learner_folder
+from utils.feedback.progress_entries import STATES, is_answer, is_entry, is_review, is_sitting
 from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
-STATES = ("passed", "failed", "todo")
 NAME = ".progress.json"
-# Keys beside the names of the lessons; no lesson has one of these names. LEARNER contains the seed that chooses the
-# learner's transfer tasks. LAST_ATTEMPT is a time: the log contains only the minutes between attempts.
+# Keys beside the names of the lessons. LAST_ATTEMPT is a time; the log contains only the minutes between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
+_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # how to recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
@@ -56,7 +55,7 @@ def read_progress() -> ProgressTable:
     """Return `{lesson: {exercise: {"status", "tries", "when", "answer"}}}`; empty if there is no readable file."""
     tables = {lesson: entries for lesson, entries in _load_or_empty().items() if isinstance(entries, dict)}
     return {
-        lesson: {name: entry for name, entry in entries.items() if _is_entry(entry)}
+        lesson: {name: entry for name, entry in entries.items() if is_entry(entry)}
         for lesson, entries in tables.items()
         if lesson not in (LEARNER, *_OTHER_TABLES)
     }
@@ -107,7 +106,7 @@ def record_attempt(
 
     def update(content: dict[str, Any]) -> dict[str, Any] | None:
         entries = _table(content, lesson)
-        if not _is_entry(entries.get(exercise)):
+        if not is_entry(entries.get(exercise)):
             entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
         entry = entries[exercise]
         is_new = entry["status"] != "passed" and (not answer or entry.get("answer") != checksum)
@@ -177,7 +176,7 @@ def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
     def update(content: dict[str, Any]) -> None:
         sittings = _table(content, SITTINGS)
         earlier = sittings.get(str(sitting), {})
-        if not (_is_sitting(earlier) and earlier["done"]):
+        if not (is_sitting(earlier) and earlier["done"]):
             sittings[str(sitting)] = dict(entry)
 
     _update_file(update)
@@ -228,7 +227,7 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
             continue
         mine = _table(content, table)
         for name, entry in theirs.items():
-            is_valid = _OTHER_TABLES.get(table, _is_entry)
+            is_valid = _OTHER_TABLES.get(table, is_entry)
             both = [each for each in (mine.get(name), entry) if isinstance(each, dict) and is_valid(each)]
             complete = [each for each in both if table == SITTINGS and each["done"]]
             if complete:
@@ -352,52 +351,3 @@ def _load(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path} contains no table of lessons")
     return content
-
-
-def _is_answer(entry: object) -> bool:
-    return (
-        isinstance(entry, dict)
-        and isinstance(entry.get("start"), dict)
-        and isinstance(entry.get("right"), bool)
-        and all(isinstance(entry.get(name), str) for name in ("kind", "sure", "when"))
-    )
-
-
-def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or entry.get("status") not in STATES:
-        return False
-    return isinstance(entry.get("tries"), int) and isinstance(entry.get("when"), str)
-
-
-def _is_review(entry: object) -> bool:
-    if not isinstance(entry, dict) or not all(_is_amount(entry.get(name)) for name in ("stability", "difficulty")):
-        return False
-    return entry["stability"] > 0 and all(_is_time(entry.get(name)) for name in ("due", "when"))
-
-
-def _is_sitting(entry: object) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("done"), bool) or not _is_time(entry.get("when")):
-        return False
-    items = entry.get("items")
-    return isinstance(entry.get("seed"), int) and isinstance(items, list) and all(map(_is_item, items))
-
-
-def _is_item(item: object) -> bool:
-    if not isinstance(item, dict) or item.get("sitting") not in (1, 2, 3) or not _is_amount(item.get("minutes")):
-        return False
-    return item.get("form") in ("a", "b") and all(isinstance(item.get(name), str) for name in ("item", "choice"))
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _is_time(value: object) -> bool:
-    """Tell whether the value is a time in UTC, as this module writes it."""
-    try:
-        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo == timezone.utc
-    except ValueError:
-        return False
-
-
-_OTHER_TABLES = {ANSWERS: _is_answer, REVIEWS: _is_review, SITTINGS: _is_sitting}  # how to recognise a valid entry

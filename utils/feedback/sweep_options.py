@@ -108,9 +108,6 @@ def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
                 new = ids if isinstance(value, list) else (ids[0] + 0, *ids[1 : len(value)])
                 changed = with_argument(exercise, changed, name, new)
         yield changed
-        for name, value in arguments.items():
-            if type(value) is int:  # an id that already occurs
-                yield from (with_argument(exercise, changed, name, used) for used in ids[:2])
 
 
 def _are_ids(value: Any) -> bool:

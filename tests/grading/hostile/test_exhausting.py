@@ -108,6 +108,7 @@ def test_a_loop_costs_its_exercise_and_not_the_page(sandbox):
         "softmax": "passed",
         "attn_scores": "passed",
         "simple_attention": "passed",
+        "mix_texts": "passed",
     }
     assert done["context_vec_2"].waits_for == "attn_weights_2"
 

@@ -1,0 +1,57 @@
+"""Recognise valid entries of the progress file. Entries that were damaged or edited are ignored."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+
+STATES = ("passed", "failed", "todo")
+
+
+def is_answer(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("start"), dict)
+        and isinstance(entry.get("right"), bool)
+        and all(isinstance(entry.get(name), str) for name in ("kind", "sure", "when"))
+    )
+
+
+def is_entry(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.get("status") not in STATES:
+        return False
+    return isinstance(entry.get("tries"), int) and isinstance(entry.get("when"), str)
+
+
+def is_review(entry: object) -> bool:
+    if not isinstance(entry, dict) or not all(is_amount(entry.get(name)) for name in ("stability", "difficulty")):
+        return False
+    return entry["stability"] > 0 and all(is_time(entry.get(name)) for name in ("due", "when"))
+
+
+def is_sitting(entry: object) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("done"), bool) or not is_time(entry.get("when")):
+        return False
+    return (
+        isinstance(entry.get("seed"), int)
+        and isinstance(entry.get("items"), list)
+        and all(map(is_item, entry["items"]))
+    )
+
+
+def is_item(item: object) -> bool:
+    if not isinstance(item, dict) or item.get("sitting") not in (1, 2, 3) or not is_amount(item.get("minutes")):
+        return False
+    return item.get("form") in ("a", "b") and all(isinstance(item.get(name), str) for name in ("item", "choice"))
+
+
+def is_amount(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def is_time(value: object) -> bool:
+    """Tell whether the value is a time in UTC, as this module writes it."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo == timezone.utc
+    except ValueError:
+        return False
