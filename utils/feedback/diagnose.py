@@ -11,19 +11,19 @@ The first step that finds something supplies the message:
 
 from __future__ import annotations
 
-import functools
 import sys
 from dataclasses import replace
 from typing import Any
 
 from utils.feedback.case_changes import change_text
 from utils.feedback.cell_code import CellCode
-from utils.feedback.compare import Dtypes, observations_agree, unexpected_changes, values_equal
+from utils.feedback.compare import observations_agree, unexpected_changes, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS
 from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
-from utils.feedback.exercise import Case, Exercise, Misconception
+from utils.feedback.exercise import Case, Exercise
+from utils.feedback.explanations import find_misconception, report_broken_property
 from utils.feedback.milestones import find_departure
-from utils.feedback.observe import Observation, build_failure, preserve_global_state
+from utils.feedback.observe import build_failure, preserve_global_state
 from utils.feedback.phrases import call_text, name_list_text
 from utils.feedback.probe import Probe, Trial, repeats_results
 from utils.feedback.relations import find_relation
@@ -31,9 +31,6 @@ from utils.feedback.report import Report, comparison_table
 from utils.feedback.runner import (
     InProcessRunner,
     Runner,
-    cached_misconception_result,
-    misconception_answer,
-    observe_answer,
     parse_observation,
 )
 from utils.feedback.source_lint import find_lint
@@ -123,7 +120,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
             start = "Your result is right for one set of numbers and wrong for another set"
             report.message = f"{start}{_repetition_text(probe, second)} {report.message}"
         return report
-    broken = _broken_property(probe)
+    broken = report_broken_property(probe)
     if broken is not None:  # `if broken` would be wrong, because a failed report is falsy
         return broken
     finding = run_sweeps(exercise, runner)
@@ -272,7 +269,7 @@ def _explain_failure(probe: Probe) -> Report:
         for trial in probe.trials:
             if message := diagnostic.diagnose(probe, trial):
                 return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
-    broken = _broken_property(probe)
+    broken = report_broken_property(probe)
     if broken is not None:
         broken.table = build_table(probe, select_table_trial(probe), include_call=True)
         return broken
@@ -282,54 +279,3 @@ def _explain_failure(probe: Probe) -> Report:
     table = build_table(probe, select_reported_trial(wrong)) if wrong else None
     relation_name = relation.name if relation else None
     return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)
-
-
-def find_misconception(probe: Probe) -> Misconception | None:
-    """Return the misconception that agrees with the answer on every case. Prefer one with the same dtypes."""
-    exercise, trials = probe.exercise, probe.trials
-
-    rounds: tuple[Dtypes, ...] = ("same", "any")
-    for dtypes in rounds:
-        agree = functools.partial(observations_agree, atol=exercise.atol, dtypes=dtypes)
-        for index, misconception in enumerate(exercise.misconceptions):
-            # Compare values before gradients: the first value already excludes most misconceptions.
-            if not all(
-                agree(t.yours, cached_misconception_result(exercise, index, t.case), gradients=False) for t in trials
-            ):
-                continue
-            observed = [_observe_misconception(exercise, index, t.case) for t in trials]
-            if not all(agree(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
-                continue
-            gave_result = any(o.failure is None for o in observed)  # otherwise it would agree with any failure
-            if gave_result and not all(
-                agree(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
-            ):
-                return misconception
-    return None
-
-
-def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observation:
-    """Run a misconception on a case, with gradients if the exercise requires them."""
-    if not exercise.requires_gradients:
-        return cached_misconception_result(exercise, index, case)
-    return observe_answer(exercise, misconception_answer(exercise, exercise.misconceptions[index]), case)
-
-
-def _broken_property(probe: Probe) -> Report | None:
-    if any(t.yours.failure and not t.expected.failure for t in probe.trials):
-        return None
-    # If the answer correctly raises an exception on a case, there is no result that a property could check.
-    with_result = [t for t in probe.trials if not t.yours.failure]
-    result_probe = Probe(probe.exercise, probe.runner, with_result)
-    for broken in probe.exercise.properties if with_result else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
-        try:
-            message = broken(result_probe)
-        except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property
-            message = (
-                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
-                " course."
-            )
-        if message:
-            return Report(probe.exercise.name, "failed", message, reason="property", property=name)
-    return None

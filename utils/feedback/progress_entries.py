@@ -9,6 +9,7 @@ STATES = ("passed", "failed", "todo")
 
 
 def is_answer(entry: object) -> bool:
+    """Tell whether the value is a recorded answer to a prediction or a quiz."""
     return (
         isinstance(entry, dict)
         and isinstance(entry.get("start"), dict)
@@ -18,34 +19,37 @@ def is_answer(entry: object) -> bool:
 
 
 def is_entry(entry: object) -> bool:
+    """Tell whether the value is the state of an exercise."""
     if not isinstance(entry, dict) or entry.get("status") not in STATES:
         return False
     return isinstance(entry.get("tries"), int) and isinstance(entry.get("when"), str)
 
 
 def is_review(entry: object) -> bool:
-    if not isinstance(entry, dict) or not all(is_amount(entry.get(name)) for name in ("stability", "difficulty")):
+    """Tell whether the value is the schedule of a question."""
+    if not isinstance(entry, dict) or not all(_is_amount(entry.get(name)) for name in ("stability", "difficulty")):
         return False
     return entry["stability"] > 0 and all(is_time(entry.get(name)) for name in ("due", "when"))
 
 
 def is_sitting(entry: object) -> bool:
+    """Tell whether the value is a sitting of the concept inventory."""
     if not isinstance(entry, dict) or not isinstance(entry.get("done"), bool) or not is_time(entry.get("when")):
         return False
     return (
         isinstance(entry.get("seed"), int)
         and isinstance(entry.get("items"), list)
-        and all(map(is_item, entry["items"]))
+        and all(map(_is_item, entry["items"]))
     )
 
 
-def is_item(item: object) -> bool:
-    if not isinstance(item, dict) or item.get("sitting") not in (1, 2, 3) or not is_amount(item.get("minutes")):
+def _is_item(item: object) -> bool:
+    if not isinstance(item, dict) or item.get("sitting") not in (1, 2, 3) or not _is_amount(item.get("minutes")):
         return False
     return item.get("form") in ("a", "b") and all(isinstance(item.get(name), str) for name in ("item", "choice"))
 
 
-def is_amount(value: object) -> bool:
+def _is_amount(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
 
 

@@ -126,8 +126,9 @@ export default page((ui) => {
   const show = () => {
     const { place, result } = ui.state;
     say("");
-    const label = place in items ? `Question ${place + 1} of ${items.length}` : place === "review" ? "Before you finish" : "Result";
-    const roles = place === "intro" ? {} : { role: "group", "aria-label": label, tabindex: -1 };
+    const step = place in items ? `Question ${place + 1} of ${items.length}` : "Before you finish";
+    const label = result ? "Result" : step;
+    const roles = place === "intro" && !result ? {} : { role: "group", "aria-label": label, tabindex: -1 };
     for (const role of ["role", "aria-label", "tabindex"]) {
       if (role in roles) panel.setAttribute(role, roles[role]);
       else panel.removeAttribute(role);

@@ -62,7 +62,8 @@ class Attack:
     old = sys.modules.pop("utils.feedback.check")
     made = sys.modules["utils.feedback.check"] = types.ModuleType("utils.feedback.check")
     vars(made).update(vars(old))
-    old.diagnose = lambda exercise, answer, cell=None, Report=old.Report: Report(exercise.name, "passed", "passed.", reason="passed")
+    made = old.Report
+    old.diagnose = lambda exercise, *rest, made=made: made(exercise.name, "passed", "passed.", reason="passed")
 """,
     "the report": """
 class Attack:

@@ -1,0 +1,68 @@
+"""Find the misconception that a wrong answer agrees with, or the property that its results break."""
+
+from __future__ import annotations
+
+import functools
+
+from utils.feedback.compare import Dtypes, observations_agree
+from utils.feedback.exercise import Case, Exercise, Misconception
+from utils.feedback.observe import Observation
+from utils.feedback.probe import Probe
+from utils.feedback.report import Report
+from utils.feedback.runner import (
+    cached_misconception_result,
+    misconception_answer,
+    observe_answer,
+)
+
+
+def find_misconception(probe: Probe) -> Misconception | None:
+    """Return the misconception that agrees with the answer on every case. Prefer one with the same dtypes."""
+    exercise, trials = probe.exercise, probe.trials
+
+    rounds: tuple[Dtypes, ...] = ("same", "any")
+    for dtypes in rounds:
+        agree = functools.partial(observations_agree, atol=exercise.atol, dtypes=dtypes)
+        for index, misconception in enumerate(exercise.misconceptions):
+            # Compare values before gradients: the first value already excludes most misconceptions.
+            if not all(
+                agree(t.yours, cached_misconception_result(exercise, index, t.case), gradients=False) for t in trials
+            ):
+                continue
+            observed = [_observe_misconception(exercise, index, t.case) for t in trials]
+            if not all(agree(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
+                continue
+            gave_result = any(o.failure is None for o in observed)  # otherwise it would agree with any failure
+            if gave_result and not all(
+                agree(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
+            ):
+                return misconception
+    return None
+
+
+def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observation:
+    """Run a misconception on a case, with gradients if the exercise requires them."""
+    if not exercise.requires_gradients:
+        return cached_misconception_result(exercise, index, case)
+    return observe_answer(exercise, misconception_answer(exercise, exercise.misconceptions[index]), case)
+
+
+def report_broken_property(probe: Probe) -> Report | None:
+    """Report the first property that the results break; return None if they break none."""
+    if any(t.yours.failure and not t.expected.failure for t in probe.trials):
+        return None
+    # If the answer correctly raises an exception on a case, there is no result that a property could check.
+    with_result = [t for t in probe.trials if not t.yours.failure]
+    result_probe = Probe(probe.exercise, probe.runner, with_result)
+    for broken in probe.exercise.properties if with_result else ():
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
+        try:
+            message = broken(result_probe)
+        except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property
+            message = (
+                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
+                " course."
+            )
+        if message:
+            return Report(probe.exercise.name, "failed", message, reason="property", property=name)
+    return None
