@@ -83,7 +83,7 @@ def _minus_distance(x):
 
 transfer_family(
     "mix_texts",
-    lesson=LessonTask("the first axis is the text and the scores are plain dot products", _mix),
+    lesson=LessonTask("the scores are plain dot products and the axis before the last one is the position", _mix),
     cases=lambda rand: [case(rand(*shape)) for shape in ((2, 3, 4), (3, 2, 5), (4, 5, 2), (2, 6, 3))],
     members={
         "seq-first": member(
