@@ -240,7 +240,7 @@ exercise(
         "relu": _mlp.replace(bend=F.relu).wrong(_RELU),
         "bend-last": Wrong(
             lambda p, x: _torch_gelu(_mlp.replace(bend=lambda wide: wide)(p, x)),
-            "GELU comes after both linear layers, so the MLP can add hardly any negative numbers to the stream. GELU"
+            "GELU comes after both linear layers, so the MLP can add no number below about −0.17 to the stream. GELU"
             " belongs between the two linear layers.",
         ),
         "bend-first": Wrong(
@@ -250,7 +250,7 @@ exercise(
         ),
         "bent-twice": Wrong(
             lambda p, x: _torch_gelu(_mlp(p, x)),
-            "You also apply GELU to the result of c_proj, so the MLP can add hardly any negative numbers to the stream."
+            "You also apply GELU to the result of c_proj, so the MLP can add no number below about −0.17 to the stream."
             " GELU should be applied only once, between the two linear layers.",
         ),
         "returns-its-input-too": Wrong(lambda p, x: x + _mlp(p, x), _RESIDUAL_INSIDE),
