@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 import pytest
+import torch
 
 from utils import lessons
 from utils.feedback.check import hint, solution, yours
@@ -138,3 +139,17 @@ def test_signatures_of_answers_match():
         made = AnswerFactory.from_exercise(exercise).make_answer(answer.source)
         parameters = tuple(inspect.signature(made.forward if exercise.kind == "module" else made).parameters)
         assert tuple(each for each in parameters if each != "self") == exercise.signature.arguments
+
+
+def test_exponentials_of_large_scores_must_not_overflow():
+    """A task promises this, so an answer that adds 1 to the sum of plain exponentials is rejected."""
+
+    def attend_new(q, k, v, past_k, past_v):
+        keys, values = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+        scores = q @ keys.mT / q.shape[-1] ** 0.5
+        visible = torch.ones(scores.shape[-2:], dtype=torch.bool).tril(past_k.shape[2])
+        powers = scores.exp() * visible
+        return powers / (1 + powers.sum(-1, keepdim=True)) @ values
+
+    report = diagnose(find_exercise("attend_new/nothing"), attend_new)
+    assert not report and report.property == "finite"

@@ -174,6 +174,13 @@ def _cases(rand):
     return cases
 
 
+def _cases_with_large_scores(rand):
+    """Add a case whose exponentials overflow in float32, because the largest scores are far above 88."""
+    q, k, v = (rand(2, 3, 4, 2) for _ in range(3))
+    large = case(40 * q, 40 * k, v, 40 * rand(2, 3, 5, 2), rand(2, 3, 5, 2), note="with large scores")
+    return [*_cases(rand), large]
+
+
 transfer_family(
     "attend_new",
     lesson=LessonTask("each new position sees itself and all positions before it", _attend),
@@ -315,6 +322,7 @@ transfer_family(
             """,
             clause="the softmax of each query gets an additional score of 0, whose weight mixes no value",
             oracle=_causal_with_nothing,
+            cases=_cases_with_large_scores,
             milestones=_milestones(normalise=_softmax_with_nothing),
             misconceptions=_mistakes(
                 _nothing,
