@@ -14,7 +14,16 @@ from utils.models.icl_regression import RegressionConfig, Run, stored, study, tr
 from utils.models.icl_regression.data import PromptBuffer
 from utils.models.icl_regression.layers import QueryLayer
 
-SHORT = dict(steps=30, batch_size=16, queries=2, dynamics_every=10, matrices_every=10, validate_every=10, log_every=5)
+SHORT = dict(
+    steps=30,
+    batch_size=16,
+    queries=2,
+    dynamics_every=10,
+    matrices_every=10,
+    validate_every=10,
+    log_every=5,
+    device="cpu",
+)
 
 
 @pytest.fixture(scope="module")
