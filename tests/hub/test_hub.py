@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser import harness as browser
 from tests.hub.running_hub import FULL, PASSWORD, Hub, find_obstacle, run_hub
 from utils.feedback.exercise import find_exercise
+from utils.notebook.progress_view import UPDATED
 
 LESSON = "02_simplified_attention"
 COURSE = Path("attention", "course")
@@ -106,6 +107,10 @@ def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
             if user == "ada":
                 notebook.run(notebook.cell("from utils import"))
                 assert "passed" in notebook.run(notebook.cell("check(softmax)"))
+                overview = notebook.cell("progress().due()")
+                notebook.type(overview, "from utils import progress\nprint(progress())")
+                shown = notebook.run(overview)
+                assert UPDATED in shown and "02 the cell of `softmax`" in shown
         assert body in "\n".join(sources(homes[user] / COURSE))
     assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
     assert snapshot_files(hub.installation) == installed
