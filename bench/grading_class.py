@@ -22,7 +22,6 @@ from utils.grading.judge.sandbox import Sandbox
 from utils.grading.judge.verdicts import Judge
 
 LESSON, STUDENTS, COMMAND = "02", 300, (sys.executable, "-m", "utils.cli")
-HOSTILE_ID = b"hostile-cell"
 HOSTILE = (  # cells at the end of a page of lesson 02
     "def broken(f):\n    raise ValueError('\\ud800')\n@broken\ndef softmax(*x): ...",
     "def softmax(*x):\n    while True: pass",
@@ -46,9 +45,7 @@ def add_hostile_cells(path: Path) -> None:
     pages = [entry for entry, text in files.items() if entry.filename.endswith(".ipynb") and text.endswith(b"}\n")]
     for number, entry in enumerate(pages[::10]):
         notebook = json.loads(files[entry])
-        notebook["cells"].append(
-            notebook["cells"][-1] | {"cell_type": "code", "id": HOSTILE_ID.decode(), "outputs": []}
-        )
+        notebook["cells"].append(notebook["cells"][-1] | {"cell_type": "code", "id": "hostile", "outputs": []})
         notebook["cells"][-1] |= {"execution_count": None, "source": HOSTILE[number % len(HOSTILE)]}
         files[entry] = json.dumps(notebook).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -65,26 +62,24 @@ def time_class(folder: Path, students: int) -> list[Row]:
     add_hostile_cells(folder / SUBMISSIONS)
     collecting = cpu_seconds(*COMMAND, "collect", SUBMISSIONS, "--roster", ROSTER, cwd=folder)
     stems, settings = engine.resolve_stems([LESSON]), engine.Settings(seed=1)
-    ordinary, hostile = [], []
+    finished, stopped = [], []
     with Sandbox() as box:
         judge = Judge(box, settings.limits, seed=settings.seed)
         for task in engine.iter_submissions(folder / "handed-in", stems, settings):
             if task.pages:
                 began = time.process_time() + box.cpu_seconds
-                write_result(folder / "results", judge.grade(task))
-                seconds = time.process_time() + box.cpu_seconds - began
-                group = hostile if any(HOSTILE_ID in page for page in task.pages.values()) else ordinary
-                group.append(seconds)
+                result = judge.grade(task)
+                write_result(folder / "results", result)
+                group = stopped if any(e.state == "stopped" for e in result.exercises) else finished
+                group.append(time.process_time() + box.cpu_seconds - began)
         memory = resident_megabytes()
     reporting = cpu_seconds(*COMMAND, "report", "results", cwd=folder)
     sizes = [path.stat().st_size / 1024 for path in sorted(folder.glob("report/students/*.html"))]
     return [
         Row("`collect`", [collecting], "s"),
-        Row(
-            "`grade`, mean of the submissions without a hostile answer", [mean(ordinary)], "s", bar="1 s", headline=True
-        ),
-        Row("`grade`, mean of the submissions with a hostile answer", [mean(hostile)], "s"),
-        Row("`grade`, median of all submissions", ordinary + hostile, "s"),
+        Row("`grade`, mean of the submissions within all limits", [mean(finished)], "s", bar="1 s", headline=True),
+        Row("`grade`, mean of the submissions that exceed a limit", [mean(stopped)], "s"),
+        Row("`grade`, median of all submissions", finished + stopped, "s"),
         Row("memory of the judge", [memory], "MB"),
         Row("`report`", [reporting], "s"),
         Row("the class page", [(folder / "report" / "class.html").stat().st_size / 1024], "KB"),
