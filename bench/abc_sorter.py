@@ -1,6 +1,6 @@
-"""Train the letter sorter of lesson 09 until it sorts all 27 triples. The source's recipe samples 128 triples per step
-and trains on every next token. The lesson's recipe uses all 27 sequences in each step. Its loss counts only the
-answers.
+"""Train the letter sorter of lesson 09 until it sorts all 27 triples of letters. The source trains on 128 random
+triples in each step, and its loss includes every next token. The lesson trains on all 27 sequences in each step, and
+its loss includes only the answers.
 
 `python bench/abc_sorter.py --write` is a different command: it writes utils/assets/abc_sorter/ again, with the first
 4,000 steps of the usual training and with the study. The lesson draws both. The study trains 20 sorters for each

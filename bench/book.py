@@ -1,5 +1,5 @@
-"""Build the web site of the course. Without stored outputs, the build executes every lesson. nbconvert executes
-nothing, and its pages have no explorers and no search.
+"""Build the web site of the course. If no outputs are stored, the build executes every lesson. For comparison,
+nbconvert converts the notebooks without executing them; its pages have no explorers and no search.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""Build lessons in a new process. jupytext only converts the same lessons to notebooks. nbgrader runs with its
-default settings.
+"""Build lessons in a new process. For comparison, jupytext only converts the same lessons to notebooks, and nbgrader
+builds them with its default settings.
 """
 
 import sys

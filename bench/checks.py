@@ -1,6 +1,7 @@
-"""Measure `check` for every exercise. The first check runs in a fresh kernel that has imported `check`. A misconception
-is a known wrong answer. The unrecognised answer is the correct answer plus noise. The blind answers were written before
-any check was run. The assertion only compares the answer with the oracle.
+"""Measure how long `check` takes for every exercise. The first check runs in a fresh kernel that has imported `check`;
+later checks run in the same process. A misconception is a known wrong answer. The unrecognised answer is the correct
+answer plus noise, which matches no misconception. The authors of the blind answers had not seen the checks. The
+assertion only compares the answer with the oracle.
 
     python -m bench.checks softmax    # one exercise
 """

@@ -1,4 +1,4 @@
-"""Execute every lesson with its answers. The rows about a slow machine are estimates.
+"""Execute every lesson with its answers. The times on a slow machine are estimates.
 
 The unit is CPU time, user and system, of this process and of the kernel. On a busy machine, wall time has been four
 times as long. Everything runs on one thread, as in the test suite, so on an idle machine wall time is only slightly

@@ -1,5 +1,6 @@
-"""Grade lessons 02 and 04 of six students with `coginst grade`, in the sandbox. The first row does not include
-start-up. nbgrader's `autograde` grades the same notebooks without isolation.
+"""Grade lessons 02 and 04 of six students with `coginst grade` in the sandbox. The first row does not include
+start-up. For comparison, nbgrader's `autograde` grades the same notebooks without isolation. The judge is the process
+that compares the results. In the rows about a class of 40, one submission in ten is hostile.
 
 No two submissions are equal, because the judge caches its results. Memory is measured with 700 students, whose
 submissions are more than the cache holds.

@@ -1,4 +1,4 @@
-"""Run `from utils import check` in a new Python process. Compare it with `import torch` in another new process."""
+"""Run `from utils import check` in a new Python process, and `import torch` in another new process."""
 
 from bench.measurement import Row, last_printed_line
 

@@ -1,5 +1,6 @@
-"""Simulate classes with known rates, and count the 95 % intervals of `coginst report --learning` that miss the true
-rate. Near 5 % of the intervals should miss it.
+"""Simulate classes with known rates, and count the 95 % confidence intervals of `coginst report --learning` that do
+not contain the true rate. About 5 % of the intervals should miss it. [Using the course in a study](study.md) explains
+the names of the rates.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator
     for effect in measure_messages(learners):
         message = effect.message
         true = repair_rate(rates, message)
-        yield "repair", effect.repaired, true
+        yield "passes after a message", effect.repaired, true
         if effect.difference:
             numbers_only = Message(message.lesson, message.exercise, "difference")
             yield "difference from numbers only", effect.difference, true - repair_rate(rates, numbers_only)
     for row in measure_recurrence(learners, _find_families()):
-        yield "recurrence", row.returned, rates.recurrence
+        yield "returned", row.returned, rates.recurrence
     for row in measure_transfer(learners):
-        yield "transfer", row.first_attempt, rates.transfer
+        yield "first attempt passed", row.first_attempt, rates.transfer
     inventory = measure_inventory(learners)
     if inventory.gain and inventory.gain.gain:
         yield "gain", inventory.gain.gain, rates.gain
     if inventory.retention and inventory.retention.gain:
-        yield "retention", inventory.retention.gain, rates.gain * rates.retention
+        yield "gain four weeks later", inventory.retention.gain, rates.gain * rates.retention
     for row in measure_calibration(learners):
-        kind = "right when guessing" if row.sure == "guessing" else "right with another confidence"
+        kind = "calibration, guessing" if row.sure == "guessing" else "calibration, other confidence"
         yield kind, row.right, dict(rates.right)[row.sure]
 
 
@@ -74,7 +75,7 @@ def rows() -> list[Row]:
     return [
         Row(f"{what}, all rates", overall, "%", names=sizes, bar="near 5 %", headline=True),
         *(
-            Row(f"{what}: {kind}, {size}", [100 * misses / count], "%", f"{count:,} intervals")
+            Row(f"{kind}, {size}", [100 * misses / count], "%", f"{count:,} intervals")
             for kind in counts[max(CLASSES)]
             for size, kinds in zip(sizes, counts.values())
             for misses, count in [kinds[kind]]

@@ -1,4 +1,4 @@
-"""Run the source's regression loop to its end. Compare it with our training.
+"""Run the source's training of the regression to its end, and our training.
 
 `icl_regression` extrapolates this figure.
 """

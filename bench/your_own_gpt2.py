@@ -1,4 +1,4 @@
-"""Generate text with the code of lesson 12 and the bundled small GPT-2."""
+"""Generate text with the code of lesson 12 and the small GPT-2 of the course, with and without a cache."""
 
 import time
 

@@ -305,7 +305,8 @@ def test_retention_is_hidden_if_the_few_who_missed_it_would_be_revealed():
 def test_near_95_percent_of_the_intervals_contain_the_true_rate(learners, classes):
     """For each rate, the count of misses agrees with a miss rate of 4 % to 7 %. docs/bench.md counts more classes."""
     counts = count_misses(learners, range(classes))
-    assert {"repair", "recurrence", "transfer", "gain", "right when guessing"} <= set(counts)
+    expected = {"passes after a message", "returned", "first attempt passed", "gain", "calibration, guessing"}
+    assert expected <= set(counts)
     for kind, (misses, count) in counts.items():
         too_many = binomtest(misses, count, 0.07, alternative="greater").pvalue
         too_few = binomtest(misses, count, 0.04, alternative="less").pvalue

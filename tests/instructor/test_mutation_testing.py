@@ -209,6 +209,12 @@ def test_three_exercises_are_as_stored():
         assert tally.count(WRONG) == 0
 
 
+def test_100_percent_means_that_every_message_is_specific():
+    rejected, plain = 1000, 1  # the columns of a row: mutants, rejected, named, explained, stopped, plain, ...
+    assert mutation_testing.explained_percent((rejected, rejected, 0, rejected, 0, 0, 0, 0, 0)) == 100
+    assert mutation_testing.explained_percent((rejected, rejected, 0, rejected - plain, 0, plain, 0, 0, 0)) == 99
+
+
 def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
     from utils.feedback.exercise import all_exercises
 

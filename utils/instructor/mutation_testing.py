@@ -281,8 +281,11 @@ def table_row(tally: MutantTally) -> tuple[int, ...]:
 
 
 def explained_percent(row: Sequence[int]) -> int:
-    """Return the percentage of rejected mutants whose outcome is NAMED, EXPLAINED or STOPPED."""
-    return round(100 * sum(row[2:5]) / row[1]) if row[1] else 100
+    """Return the percentage of rejected mutants whose outcome is NAMED, EXPLAINED or STOPPED, rounded down.
+
+    A result of 100 therefore means that every message explains the fault.
+    """
+    return 100 * sum(row[2:5]) // row[1] if row[1] else 100
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
