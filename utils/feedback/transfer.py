@@ -11,11 +11,12 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from utils.feedback.exercise import (
+    Case,
     Exercise,
     UnknownExercise,
     Wrong,
@@ -35,6 +36,7 @@ NO_HINTS = (
     ' `task("{0}")` shows your task again.'
 )
 NO_SOLUTION = 'This exercise has no solution to look up, because each learner has another task. See `task("{0}")`.'
+LARGE_SCORES = "Large scores must not overflow."
 _WIDTH = 90  # characters of a line in a terminal
 
 
@@ -72,7 +74,12 @@ def member(
 
 
 def transfer_family(
-    name: str, *, members: Mapping[str, Member], lesson: LessonTask | None = None, **fields: Any
+    name: str,
+    *,
+    members: Mapping[str, Member],
+    lesson: LessonTask | None = None,
+    large_scores: Sequence[int] = (),
+    **fields: Any,
 ) -> None:
     """Declare a family of transfer exercises. The lesson is the one whose module contains this call.
 
@@ -80,6 +87,8 @@ def transfer_family(
         name: the function or class that the learner writes, for all members.
         members: the members by id, at least four. The page in `solutions/` contains the answer to the first member.
         lesson: the convention of the lesson, if an answer with this convention has the same arguments.
+        large_scores: the positions of the arguments that the scores are computed from. Each task then states that large
+            scores must not overflow, and has a case in which these arguments are 40 times as large.
         fields: fields of `Exercise` that all members share, such as `cases` and `returns`.
 
     Raises:
@@ -96,12 +105,25 @@ def transfer_family(
             {**_other_tasks(id, members, lesson), **own.misconceptions},
             hints=(),
             member=id,
-            task=own.task,
-            **{**fields, **own.fields},
+            task=f"{own.task}\n\n{LARGE_SCORES}" if large_scores else own.task,
+            **_with_large_scores({**fields, **own.fields}, large_scores),
         )
         for id, own in members.items()
     )
     register_exercise(family[0], family)
+
+
+def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> Mapping[str, Any]:
+    """Add a copy of the first case, in which the arguments at `positions` are 40 times as large."""
+    if not positions:
+        return fields
+
+    def cases(*rand: Any) -> list[Case]:
+        own = fields["cases"](*rand)
+        args = tuple(40 * a if i in positions else a for i, a in enumerate(own[0].args))
+        return [*own, replace(own[0], args=args, note="with large scores")]
+
+    return {**fields, "cases": cases}
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:

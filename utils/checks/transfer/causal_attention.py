@@ -112,6 +112,7 @@ transfer_family(
         "each position sees itself and all earlier positions",
         _look.replace(make_mask=lambda size, n: causal_mask(size)),
     ),
+    large_scores=(0, 1),
     cases=lambda rand: [
         case(rand(batch, seq, d), rand(batch, seq, d), rand(batch, seq, d_v), n)
         for batch, seq, d, d_v, n in (

@@ -172,6 +172,7 @@ transfer_family(
     lesson=LessonTask(
         "neighbouring entries form a head, True means visible, and the heads are put side by side", _attend
     ),
+    large_scores=(0, 1),
     cases=_cases,
     properties=[batch_independent()],
     members={

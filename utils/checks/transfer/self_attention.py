@@ -102,6 +102,7 @@ def _mistakes(score, wrap=lambda answer: answer, **more):
 transfer_family(
     "mix_values",
     lesson=LessonTask("the first axis is the text and the scores are only divided by the root of `d_out`", _mix),
+    large_scores=(0, 1),
     cases=lambda rand: [
         case(rand(*shape), *(rand(shape[-1], d_out) for _ in range(3)))
         for shape, d_out in (((2, 3, 4), 5), ((3, 2, 5), 3), ((4, 5, 2), 2), ((2, 6, 3), 4))
