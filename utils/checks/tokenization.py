@@ -799,7 +799,8 @@ def _generation_cases(rand):
             rand.integers(2, 3, high=11),
             3,
             note=("with a model that predicts <|endoftext|>"),
-        )
+        ),
+        case(FakeCausalLM(rand, shift=-300.0).eval(), rand.integers(2, 3, high=11), 2, note="with logits near -300"),
     ]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -48,9 +49,17 @@ from utils.feedback.sweep_options import (
 )
 
 LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
-LONGEST = 300  # a length that no 8-bit integer can hold
+LONGEST = 1100  # more than the 1024 positions of GPT-2
 FACTOR = 10.0  # multiplies the inputs; then scores exceed the largest exponent that exp accepts in float32, 88
-LENGTHS = {"size": LONGEST, "position": LONGEST, "n_tokens": LARGE, "seq_len": LARGE, "L": LARGE, "max_len": LARGE}
+LENGTHS = {
+    "size": LONGEST,
+    "position": LONGEST,
+    "n": LARGE,
+    "n_tokens": LARGE,
+    "seq_len": LARGE,
+    "L": LARGE,
+    "max_len": LARGE,
+}
 AXES = ("dim", "axis")  # arguments that select an axis
 
 
@@ -89,7 +98,7 @@ def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
 
 
 def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set one size at a time to 1 and to a large number. Integer arguments may also be sizes."""
+    """Set one size at a time to 1 and to a large number, then make two sizes equal. Integers may also be sizes."""
     for name, value in argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
             yield with_argument(exercise, case, name, LENGTHS[name])
@@ -106,6 +115,7 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
             else with_capacity(exercise, larger, LARGE)
         )
         yield resize(case, size, 1)
+    yield from (resize(case, size, other) for size, other in itertools.combinations(free, 2))
     for size in axis_sizes(case) if exercise.kind == "module" else ():
         if size not in free:
             yield from (with_width(exercise, case, size, new) for new in (LARGE, 1))
@@ -149,7 +159,7 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Make all rows of each input equal, then all tokens."""
+    """Make all rows of each input equal, then the first two numbers of each row, then all tokens."""
 
     def equal_rows(tensor: Tensor) -> Tensor:
         if tensor.dtype == torch.bool or tensor.dim() < 1 or not tensor.numel():
@@ -157,7 +167,13 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
         axis = -2 if is_float(tensor) and tensor.dim() > 1 else -1
         return tensor.narrow(axis, 0, 1).expand_as(tensor).clone()
 
+    def equal_columns(tensor: Tensor) -> Tensor:
+        if not is_float(tensor) or not tensor.dim() or tensor.shape[-1] < 2:
+            return tensor
+        return torch.cat([tensor[..., :1], tensor[..., :1], tensor[..., 2:]], dim=-1)
+
     yield replace(map_tensors(case, equal_rows), note="all rows are equal")
+    yield replace(map_tensors(case, equal_columns), note="the first two numbers of each row are equal")
     for name, value in argument_values(exercise, case).items():
         if isinstance(value, list) and len(value) > 1 and all(type(v) is float for v in value):
             yield with_argument(exercise, case, name, value[:1] * len(value))

@@ -118,16 +118,22 @@ class FakeCausalLM(nn.Module):
         rand: a function that samples the model's tables, as `rand(*shape)`.
         ends_at: the number of tokens after which the model predicts `<|endoftext|>`. The model then has GPT-2's
             vocabulary. With None, the model has `vocab` tokens and never predicts an end.
+        shift: a number that is added to all logits.
     """
 
     embed: Tensor
     unembed: Tensor
 
     def __init__(
-        self, rand: Callable[..., Tensor], vocab: int = 11, width: int = 6, ends_at: int | None = None
+        self,
+        rand: Callable[..., Tensor],
+        vocab: int = 11,
+        width: int = 6,
+        ends_at: int | None = None,
+        shift: float = 0.0,
     ) -> None:
         super().__init__()
-        self.ends_at = ends_at
+        self.ends_at, self.shift = ends_at, shift
         self.register_buffer("embed", rand(vocab, width))
         self.register_buffer("unembed", rand(width, vocab) * 0.7)
 
@@ -137,7 +143,7 @@ class FakeCausalLM(nn.Module):
         ids = input_ids if past_key_values is None else torch.cat([past_key_values, input_ids], dim=-1)
         places = torch.arange(1, ids.shape[-1] + 1)
         past = (self.embed[ids % len(self.embed)] * torch.cos(places)[:, None]).cumsum(dim=-2)
-        logits = torch.tanh(past) @ self.unembed
+        logits = torch.tanh(past) @ self.unembed + self.shift
         if self.ends_at is not None and len(places) <= LONGEST:
             logits = F.pad(logits, (0, VOCAB - logits.shape[-1]), value=-100.0)
             logits[..., END] = torch.where(places == self.ends_at, 100.0, -100.0)

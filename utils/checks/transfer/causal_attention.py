@@ -129,7 +129,7 @@ transfer_family(
         "window": _member(
             """
             Write attention with a sliding window. `q` and `k` have the shape `[batch, seq, d]`, and `v` has the shape
-            `[batch, seq, d_v]`. `n` is a whole number, at least 1.
+            `[batch, seq, d_v]`. `n` is at least 1, and it may be larger than `seq`.
 
             Each position sees `n` positions: itself and the `n - 1` positions directly before it. Near the start of
             the text it sees fewer, because there are no earlier positions. It sees no later position. For `n` = 2,
@@ -158,7 +158,7 @@ transfer_family(
         "prefix": _member(
             """
             Write attention with a prefix. `q` and `k` have the shape `[batch, seq, d]`, and `v` has the shape
-            `[batch, seq, d_v]`. `n` is a whole number, at least 1.
+            `[batch, seq, d_v]`. `n` is at least 1, and it may be larger than `seq`.
 
             The first `n` positions of a text are its prefix, such as a question. Every position sees the whole prefix,
             even the positions inside the prefix. Apart from that, each position sees itself and all earlier
@@ -188,7 +188,7 @@ transfer_family(
         "blocks": _member(
             """
             Write attention inside blocks. `q` and `k` have the shape `[batch, seq, d]`, and `v` has the shape
-            `[batch, seq, d_v]`. `n` is a whole number, at least 1.
+            `[batch, seq, d_v]`. `n` is at least 1, and it may be larger than `seq`.
 
             A text is cut into blocks of `n` positions: the first block is the positions 0 to `n - 1`, and the last
             block may be shorter. Each position sees itself and the earlier positions of its own block, and nothing of
@@ -223,7 +223,7 @@ transfer_family(
         "stride": _member(
             """
             Write attention in strides. `q` and `k` have the shape `[batch, seq, d]`, and `v` has the shape
-            `[batch, seq, d_v]`. `n` is a whole number, at least 1.
+            `[batch, seq, d_v]`. `n` is at least 1, and it may be larger than `seq`.
 
             Each position sees itself and every `n`-th position before it: the positions that lie `n`, `2 * n`,
             `3 * n` and so on steps back, as far as the text goes. It sees no later position. For `n` = 2, position 4

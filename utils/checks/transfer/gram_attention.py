@@ -161,7 +161,7 @@ transfer_family(
             position of the key, not from the position of the query: entry `[i, j]` combines query `i`, key `j` and
             reference `j` of the same text.
 
-            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return the
             scores in the shape `[batch, query, key]`.
             """,
             clause="the reference comes from the position of the key",
@@ -187,7 +187,7 @@ transfer_family(
             reference for all pairs of positions: the mean vector of its references. Entry `[i, j]` combines query `i`,
             key `j` and this mean reference of the same text.
 
-            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return the
             scores in the shape `[batch, query, key]`.
             """,
             clause="all pairs of a text use the same reference, the mean of its references",
@@ -223,7 +223,7 @@ transfer_family(
             Each score is minus the squared volume of three vectors, as in this lesson: entry `[i, j]` of a text
             combines query `i`, key `j` and reference `i` of this text.
 
-            There is no scale, no mask and no softmax. If a vector is zero, the score must be 0 and not nan. Return the
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return the
             scores with the text on the first axis, in the shape `[batch, query, key]`.
             """,
             clause="the first axis of the inputs is the position and the second axis is the text",
@@ -260,7 +260,7 @@ transfer_family(
             squared area that query `i` and key `j` span, and the squared area that reference `i` and key `j` span. As
             in this lesson, a squared area is the determinant of a Gram matrix, here of two vectors.
 
-            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0 and not nan. Return the
+            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0. Return the
             scores in the shape `[batch, query, key]`.
             """,
             clause="the score is minus the sum of the squared areas of query and key and of reference and key",

@@ -211,7 +211,8 @@ transfer_family(
             entry: the first number of head 1 becomes entry 1. There is no output layer and no dropout.
 
             `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
-            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees at least one
+            position.
 
             Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
             softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
@@ -246,7 +247,8 @@ transfer_family(
             There is no output layer and no dropout.
 
             `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
-            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees at least one
+            position.
 
             Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
             softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
@@ -285,7 +287,8 @@ transfer_family(
             number by number. There is no output layer and no dropout.
 
             `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
-            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees a position.
+            Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees at least one
+            position.
 
             Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
             softmax. Return only the sum, in the shape `[batch, seq, d_head]`, where `d_head` is `d // n_heads`.

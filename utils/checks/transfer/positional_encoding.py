@@ -204,7 +204,8 @@ transfer_family(
             Some libraries form other pairs than this lesson. There, entry `i` of the first half of a vector forms pair
             `i` with entry `i` of the second half: for `d` = 4, the pairs are 0 with 2 and 1 with 3. Pair `i` at
             position `p` rotates counterclockwise, from the first half towards the second, by
-            `p * base ** (-2 * i / d)`. Position 0 is not rotated. Each rotated pair goes back to its two entries.
+            `p * base ** (-2 * i / d)`: a rotation of the pair (a, b) by 90 degrees gives (-b, a). Position 0 is not
+            rotated. Each rotated pair goes back to its two entries.
 
             Return the rotated vectors, in the same shape `[batch, seq, d]`.
             """,

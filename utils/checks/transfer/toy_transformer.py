@@ -201,8 +201,8 @@ transfer_family(
             the shape `[batch, seq]`. As in this lesson, the logits at position `i - 1` of a text predict the token at
             position `i`.
 
-            `marked` is a bool tensor `[batch, seq]`. It marks tokens that nobody can predict, and padding: where
-            `marked` is True, the token does not count. All other tokens count, with the same weight, except for the
+            `marked` is a bool tensor `[batch, seq]`. It marks tokens that nobody can predict: where `marked` is True,
+            the token does not count. All other tokens count, with the same weight, except for the
             first token of each text: it never counts, whether it is marked or not.
 
             Return the mean cross-entropy of the tokens that count, as one number in a tensor. Gradients should flow

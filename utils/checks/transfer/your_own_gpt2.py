@@ -189,8 +189,8 @@ transfer_family(
             and values of the positions before them, the oldest first, in the shape `[batch, n_heads, past, d_head]`.
             There is at least one new and one past position.
 
-            Each new position sees exactly three positions: itself and the two positions before it, whether these are
-            new or past. If there are fewer positions before it, it sees all of these. It sees no later position.
+            Each new position sees at most three positions: itself and the two positions before it, whether these are
+            new or past. It sees no later position.
 
             Divide the dot products of queries and keys by the square root of `d_head`, hide, and apply the softmax.
             Return the mixed values of the new positions, in the shape `[batch, n_heads, new, d_head]`.
