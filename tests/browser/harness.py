@@ -10,6 +10,7 @@ A test uses the running Lab of its worker (the fixture `lab`), or starts its own
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -118,7 +119,12 @@ _SAVE = """() => {
     });
 }"""
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-WINDOW = {"width": 1280, "height": 900}
+WINDOW, HALF_WINDOW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}
+THEMES = ("Light", "Dark")
+# The course's own parts of a notebook. The box around a text is Lab's, and so are the buttons that fold a heading: Lab
+# draws them inside the text.
+_OWN_PARTS = f"{_SHOWN} :is(.jp-OutputArea-output, .jp-RenderedMarkdown > *)"
+_FOLD_BUTTON = ".jp-collapseHeadingButton"
 # Close without Lab's two questions, about shutting down the kernel and about unsaved changes.
 _PUT_AWAY = """async () => {
     const shown = window.jupyterapp.shell.currentWidget;
@@ -444,12 +450,16 @@ class Notebook:
         assert saved == "completed", f"{path.name} was not saved: {saved}"
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def accessibility_violations(self) -> list[str]:
-        """Return the accessibility violations in the outputs in the current theme."""
-        outputs = f"{_SHOWN} .jp-OutputArea-output"
-        if not self.page.locator(outputs).count():
-            return []
-        return axe.violations(self.page, outputs) + faint(self.page.locator(outputs))
+    def accessibility_violations(self, themes: Iterable[str] = THEMES) -> list[str]:
+        """Return the accessibility violations in texts and outputs: in each theme, in a whole and in half a window."""
+        found = []
+        for theme, size in itertools.product(themes, (WINDOW, HALF_WINDOW)):
+            self.page.set_viewport_size(size)
+            set_theme(self.page, theme)
+            lines = axe.violations(self.page, _OWN_PARTS, (_FOLD_BUTTON,)) + faint(self.page.locator(_OWN_PARTS))
+            found += [f"{theme}, {size['width']} px: {line}" for line in lines]
+        self.page.set_viewport_size(WINDOW)
+        return found
 
     def has_unsaved_changes(self) -> bool:
         """Tell whether Jupyter shows the notebook as changed since it was saved."""

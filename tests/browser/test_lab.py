@@ -112,6 +112,8 @@ def test_a_learner_in_lesson_02(lab: browser.Lab, tmp_path: Path) -> None:
         for name in ("Dark", "Light"):
             browser.set_theme(page, name)
             show(page, notebook, "simple_attention", f"diagnosis-{name.lower()}")
+        assert notebook.accessibility_violations() == []
+        browser.set_theme(page, "Light")
         assert "passed" in answer(notebook, "simple_attention", wrong.replace("dim=0", "dim=-1")).lower()
         assert notebook.errors() == []
 

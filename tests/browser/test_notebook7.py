@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from tests.browser import harness as browser
-from tests.browser.widgets import NARROW, calls, too_wide, unrun, use, widgets_are_there
+from tests.browser.widgets import calls, too_wide, unrun, use, widgets_are_there
 from utils.feedback.exercise import all_exercises
 
 STEM = "01_tokenization"  # has predictions, quizzes, an explorer without a kernel and two that use the kernel
@@ -27,6 +27,6 @@ def test_a_lesson_answers_in_notebook_7(chromium: Browser, tmp_path: Path) -> No
             use(notebook.code_cells().nth(number), call)
         assert (notebook.errors(), notebook.count_disconnected_widgets()) == ([], 0)
         wide = too_wide(notebook)
-        page.set_viewport_size(NARROW)
+        page.set_viewport_size(browser.HALF_WINDOW)
         browser.screenshot(page, f"{STEM}-notebook7")
         assert (wide, too_wide(notebook)) == ([], [])

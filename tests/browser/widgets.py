@@ -18,7 +18,6 @@ from utils.book.lesson_outputs import SCRIPTS
 from utils.show.widget import widget_class
 
 SOLVED = browser.ROOT / "tests" / "solved"
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 600, "height": 900}  # NARROW is half a window
 
 
 def unrun(stem: str, folder: Path) -> Path:

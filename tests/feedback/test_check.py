@@ -146,6 +146,26 @@ def test_there_are_three_hints(double, monkeypatch, snapshot):
     assert str(hint(torch.ones(2))) == snapshot(name="a tensor")
 
 
+@pytest.mark.parametrize("value", [torch.ones(6), ...], ids=["computed", "not yet written"])
+def test_a_value_of_the_notebook_names_its_exercise(monkeypatch, value):
+    """`hint(attn_scores_2)` passes the value, which other variables may share, and not the name."""
+    monkeypatch.setattr(feedback, "_hints_given", {})
+    for name in ("attn_weights_2", "attn_scores_2", "something_else"):
+        monkeypatch.setitem(globals(), name, value)
+    first = declared.find_exercise("attn_scores_2").hints[0]
+    note = hint(attn_scores_2)  # noqa: F821
+    assert note.title == "attn_scores_2: hint 1 of 3, a nudge" and note.text.startswith(first)
+
+
+def test_a_value_of_no_exercise_is_answered_in_one_sentence(monkeypatch):
+    scores = torch.ones(6)
+    monkeypatch.setitem(globals(), "something_else", scores)
+    for value, kind in ((scores, "a tensor"), (3, "an int"), (..., "an ellipsis")):
+        sentence = f"No exercise has this value ({kind}) as its answer: write the name of the exercise in quotes, as in"
+        assert hint(value).text == f'{sentence} hint("context_vec_2").'
+        assert solution(value).text == hint(value).text
+
+
 def test_a_value_names_its_exercise(monkeypatch):
     attn_scores_2 = attn_weights_2 = ...
     values = {"attn_scores_2": attn_scores_2, "attn_weights_2": attn_weights_2, "context_vec_2": torch.ones(3)}

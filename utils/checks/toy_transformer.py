@@ -578,7 +578,7 @@ def _training_case(rand, batch, seq, vocab, signs=False, note="", **options):
 
 _FACT_MESSAGES = (
     "the returned value is not a float",
-    "the model is in eval mode",
+    "the model is in eval mode after the step",
     "the parameters have not moved",
     "the optimizer took more than one step, or none",
 )
@@ -619,7 +619,7 @@ exercise(
         ),
         _training_case(rand, 2, 5, 4, uses_bias=False, note="with a model that does not use one of its parameters"),
     ],
-    returns=(Float("", "loss"), Float("row column", "parameters"), Facts("the state after the step")),
+    returns=(Float("row column", "parameters"), Float("", "loss"), Facts("the state after the step")),
     explain_entry=lambda index, yours, expected: _FACT_MESSAGES[index[0]] if len(index) == 1 else "",
     differentiable=False,
     properties=[_one_step_of_its_optimizer],

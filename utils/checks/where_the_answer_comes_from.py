@@ -99,8 +99,8 @@ def _left_behind(index, yours, expected):
     if len(index) != 1:
         return ""
     hooks = "hooks are left in the model" if yours > expected else "hooks that the model had before the call are gone"
-    mode = "the model is in training mode" if yours > expected else "the model is no longer in training mode"
-    return (hooks, mode)[index[0]]
+    mode = "in training mode" if yours > expected else "no longer in training mode"
+    return (hooks, f"the model is {mode} after the call")[index[0]]
 
 
 HOOK_LEFT = (

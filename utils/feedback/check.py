@@ -23,7 +23,7 @@ from utils.feedback.cell_code import CellCode
 from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
 from utils.feedback.observe import answer_source
-from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
+from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message, type_text
 from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 from utils.feedback.transfer import NO_HINTS, NO_SOLUTION, find_own_exercise
@@ -246,6 +246,10 @@ def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Ex
         written = re.findall(r"\w+", linecache.getline(caller.f_code.co_filename, caller.f_lineno))
         if names:
             return _find_exercise(next((name for name in names if name in written), names[0]))
+        raise _BadCall(
+            f"No exercise has this value ({type_text(exercise)}) as its answer: write the name of the exercise in"
+            ' quotes, as in hint("context_vec_2").'
+        )
     if not callable(exercise) or value:
         raise _BadCall(
             "Name the exercise: write a function or a class without quotes, hint(softmax), and a value in quotes,"

@@ -18,8 +18,15 @@ from typing import Any
 from utils.feedback.case_changes import change_text
 from utils.feedback.cell_code import CellCode
 from utils.feedback.compare import observations_agree, unexpected_changes, values_equal
-from utils.feedback.diagnostics import DIAGNOSTICS
-from utils.feedback.difference import build_table, describe_difference, select_reported_trial, select_table_trial
+from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
+from utils.feedback.difference import (
+    build_table,
+    describe_difference,
+    differs_only_in_facts,
+    fact_text,
+    select_reported_trial,
+    select_table_trial,
+)
 from utils.feedback.exercise import Case, Exercise
 from utils.feedback.explanations import find_misconception, report_broken_property
 from utils.feedback.milestones import find_departure
@@ -224,7 +231,7 @@ def _failure_report(probe: Probe) -> Report:
     if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
         _add_departure(report, probe)
     if report.reason in ("difference", "shape", "raised", "dtype"):
-        report.message += _changed_input_text(probe)
+        report.message += _side_effect_text(probe)
     unused = probe.runner.inspect_code().unused_arguments
     if unused and report.reason in ("difference", "shape", "property"):
         report.message += f" Your code never uses its argument `{unused[0]}`."
@@ -235,11 +242,16 @@ def _failure_report(probe: Probe) -> Report:
     return report
 
 
-def _changed_input_text(probe: Probe) -> str:
-    """Return a sentence, with a leading space, if a wrong answer changed one of its inputs; otherwise return ""."""
+def _side_effect_text(probe: Probe) -> str:
+    """Return a sentence, with a leading space, about what an answer with a wrong result also changed, or ""."""
     for trial in probe.trials:
-        extra = unexpected_changes(trial.yours, trial.expected)
-        if extra and not trial.is_correct(probe.exercise):
+        if trial.is_correct(probe.exercise):
+            continue
+        if not differs_only_in_facts(probe, trial) and (fact := fact_text(probe, trial)):
+            return f" In addition, {fact}."
+        if mode := changed_mode_text(probe, trial):
+            return f" In addition, {mode}"
+        if extra := unexpected_changes(trial.yours, trial.expected):
             return f" Your code also changed its input `{extra[0]}`: does it use `{extra[0]}` again after that?"
     return ""
 
@@ -261,10 +273,13 @@ def _add_departure(report: Report, probe: Probe) -> None:
 
 
 def _explain_failure(probe: Probe) -> Report:
-    name, misconception = probe.exercise.name, find_misconception(probe)
+    name, misconception, side_effect = probe.exercise.name, find_misconception(probe), ""
+    if not misconception and (misconception := find_misconception(probe.without_side_effects())):
+        side_effect = _side_effect_text(probe)
     if misconception:
         table = build_table(probe, select_table_trial(probe, TABLE_SIZE), include_call=True)
-        return Report(name, "failed", misconception.message, misconception.id, table, reason="misconception")
+        message = misconception.message + side_effect
+        return Report(name, "failed", message, misconception.id, table, reason="misconception")
     for diagnostic in DIAGNOSTICS:
         for trial in probe.trials:
             if message := diagnostic.diagnose(probe, trial):

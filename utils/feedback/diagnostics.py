@@ -230,10 +230,24 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
     extra = unexpected_changes(trial.yours, trial.expected)
     if not extra or not probe.has_correct_values:
         return None
+    if mode := changed_mode_text(probe, trial):
+        return f"The result is right, but {mode}"
     return (
         f"The result is right, but your code changed its input `{extra[0]}`. The caller may still need the old values:"
         f" compute something new instead of writing into `{extra[0]}`."
     )
+
+
+def changed_mode_text(probe: Probe, trial: Trial) -> str:
+    """Say in which mode the answer leaves a model that it got as an argument; return "" if no mode changed."""
+    changed = unexpected_changes(trial.yours, trial.expected)
+    paths = [path.removesuffix(".training") for path in changed if path.endswith(".training")]
+    if not paths:
+        return ""
+    path = min(paths, key=len)  # the whole model, if its mode changed, instead of its layers
+    name, _, layer = path.partition(".")
+    before = probe.bind_arguments(trial.case)[name].get_submodule(layer).training
+    return f"`{path}` is in {'eval' if before else 'training'} mode after the call. Leave its mode unchanged."
 
 
 def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:

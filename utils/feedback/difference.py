@@ -21,6 +21,21 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
     return f"In {len(wrong)} of {len(probe.trials)} cases the result differs; {which}: {difference}"
 
 
+def fact_text(probe: Probe, trial: Trial) -> str:
+    """Describe the first fact of a trial that differs, as a clause; return "" if none differs or no clause exists."""
+    explain, atol = probe.exercise.explain_entry, probe.exercise.atol
+    for part in differing_parts(probe, trial):
+        if explain and part.spec and part.spec.is_facts:
+            index = tuple(difference_mask(part.yours, part.expected, atol).nonzero()[0].tolist())
+            return explain(index, part.yours[index].item(), part.expected[index].item())
+    return ""
+
+
+def differs_only_in_facts(probe: Probe, trial: Trial) -> bool:
+    """Tell whether the numbers of a trial are right, and only facts about the result or the call are wrong."""
+    return all(part.spec and part.spec.is_facts for part in differing_parts(probe, trial))
+
+
 def select_reported_trial(wrong: list[Trial]) -> Trial:
     """Return the failing trial to report: the page's example if it fails, otherwise the trial with the fewest numbers.
 
@@ -39,26 +54,30 @@ def _numbers_in(trial: Trial) -> int:
     return sum(t.numel() for t in collect_tensors([trial.expected.value, *trial.case.args]))
 
 
-def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ. A tuple's last part comes first: it is the weights, which explain more."""
+def differing_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
+    """Return the parts that differ. A tuple's last part comes first: it is the weights, which explain more.
+
+    Facts come last, because they may be consequences of wrong numbers.
+    """
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
-    return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
+    parts = [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
+    return sorted(parts, key=lambda part: bool(part.spec and part.spec.is_facts))
 
 
 def _first_difference(probe: Probe, trial: Trial) -> str:
     exercise, yours, expected = probe.exercise, trial.yours.value, trial.expected.value
     call = "" if exercise.kind == "value" else f"{phrases.call_text(exercise, trial.case)}: "
-    for part in _differing(probe, trial):
+    for part in differing_parts(probe, trial):
         index = tuple(difference_mask(part.yours, part.expected, exercise.atol).nonzero()[0].tolist())
         number, expected_number = part.yours[index].item(), part.expected[index].item()
         meaning = exercise.explain_entry(index, number, expected_number) if exercise.explain_entry else ""
         if part.spec and part.spec.is_facts and meaning:
-            return f"{call}{part.spec.name}: {meaning}."
+            return f"{call}{meaning}."
         name = f"{phrases.part_text(part.spec, part.index)}, " if isinstance(exercise.returns, tuple) else ""
         if isinstance(expected, dict):
             name = f"`{list(expected)[part.index]}`, "
-        where = f"{name}{phrases.position_text(index, part.spec)} is " if index else "it is "
+        where = f"{name}{phrases.position_text(index, part.spec)} is " if index else f"{name.rstrip(', ') or 'it'} is "
         numbers = _numbers_text(number, expected_number)
         return f"{call}{where}{numbers}{f'; {meaning}' if meaning else ''}."
     if isinstance(yours, dict) and isinstance(expected, dict):
@@ -121,7 +140,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
 
 def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
     """Return the first part of a trial that differs and can be shown as a table."""
-    parts = (p for p in _differing(probe, trial) if p.yours.dim() and not (p.spec and p.spec.is_facts))
+    parts = (p for p in differing_parts(probe, trial) if p.yours.dim() and not (p.spec and p.spec.is_facts))
     return next(parts, None)
 
 

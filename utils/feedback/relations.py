@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from utils.feedback.compare import difference_mask
-from utils.feedback.difference import select_reported_trial
+from utils.feedback.difference import differing_parts, select_reported_trial
 from utils.feedback.phrases import axis_names, part_text
 from utils.feedback.probe import Probe, ResultPart, Trial
 from utils.feedback.sequence_relations import find_sequence_relation
@@ -54,13 +54,10 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """Return the last part that differs, because the weights come last and explain more. None if a shape differs."""
-    for part in reversed(probe.result_parts(trial)):
-        if part.yours.shape != part.expected.shape:
-            return None
-        if difference_mask(part.yours, part.expected, probe.exercise.atol).any():
-            return part
-    return None
+    """Return the part that the message describes. None if a shape differs."""
+    if any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial)):
+        return None
+    return next(iter(differing_parts(probe, trial)), None)
 
 
 def _wrong_parts(probe: Probe, trial: Trial) -> int:

@@ -47,7 +47,12 @@ def status_mark(state: str) -> str:
 
 def code_block(text: str) -> str:
     """Return code as HTML that scrolls horizontally instead of wrapping."""
-    return f'<pre style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
+    return f'<pre {_scrolling("Code")} style="margin:4px 0;white-space:pre;overflow-x:auto">{escape(text)}</pre>'
+
+
+def _scrolling(name: str) -> str:
+    """Return attributes with which the keyboard reaches an element that scrolls, in every browser."""
+    return f'tabindex="0" role="group" aria-label="{name}"'
 
 
 def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
@@ -65,7 +70,8 @@ def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
         return f'<tr style="{bar}">{"".join(columns)}</tr>'
 
     rows = "".join(row(*line) for line in lines)
-    return f'<div style="overflow-x:auto"><table style="border-collapse:collapse;margin:4px 0">{rows}</table></div>'
+    lines_table = f'<table style="border-collapse:collapse;margin:4px 0">{rows}</table>'
+    return f'<div {_scrolling("Code")} style="overflow-x:auto">{lines_table}</div>'
 
 
 def table(
@@ -99,4 +105,4 @@ def table(
 
 def side_by_side(*tables: str) -> str:
     """Return tables in one row. On a narrow page, the row wraps, and a table that is too wide scrolls."""
-    return f'<div style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'
+    return f'<div {_scrolling("Tables")} style="overflow-x:auto;white-space:normal">{"".join(tables)}</div>'

@@ -171,7 +171,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
     """Collect the effects of one training step.
 
     Returns:
-        The loss, the parameters (the table, with the bias as its last row), and four facts: whether the result is a
+        The parameters (the table, with the bias as its last row), the loss, and four facts: whether the result is a
         float; whether the model is in training mode; whether a parameter changed (1), none changed although there are
         gradients (0), or none changed and there are no gradients (-1); and how many steps the optimizer took.
     """
@@ -186,7 +186,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
     has_gradients = any(p.grad is not None and p.grad.any() for p in model.parameters())
     facts = isinstance(result, float), model.training, 1 if changed else 0 if has_gradients else -1, optimizer.steps
     table = torch.vstack([model.table, model.bias]).detach()
-    return loss, table, torch.tensor([float(fact) for fact in facts])
+    return table, loss, torch.tensor([float(fact) for fact in facts])
 
 
 def remove_last_layer(model: nn.Module) -> None:

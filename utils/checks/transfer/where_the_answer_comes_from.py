@@ -204,7 +204,8 @@ transfer_family(
             results at the same position, over all texts of the batch. Each position has its own mean.
 
             The other heads, the bias of `out_proj` and everything else stay as they are. Afterwards, the model
-            must have the same parameters, hooks and mode as before. Return the logits of this run, `[batch, seq, vocab]`.
+            must have the same parameters, hooks and mode as before. Return the logits of this run,
+            `[batch, seq, vocab]`.
             """,
             clause="the results of the head are replaced by their mean over the texts, at each position",
             oracle=_oracle(lambda x: x.sum(0).div(len(x)).repeat(len(x), 1, 1)),
@@ -242,7 +243,8 @@ transfer_family(
             batch, at the same position: text 0 gets the results of text 1, and the last text gets those of text 0.
 
             The other heads, the bias of `out_proj` and everything else stay as they are. Afterwards, the model
-            must have the same parameters, hooks and mode as before. Return the logits of this run, `[batch, seq, vocab]`.
+            must have the same parameters, hooks and mode as before. Return the logits of this run,
+            `[batch, seq, vocab]`.
             """,
             clause="each text gets the results that the head has in the next text of the batch",
             oracle=_oracle(lambda x: x[[*range(1, len(x)), 0]]),
@@ -281,7 +283,8 @@ transfer_family(
             same text. After the change, the head has the same result at all positions of a text.
 
             The other heads, the bias of `out_proj` and everything else stay as they are. Afterwards, the model
-            must have the same parameters, hooks and mode as before. Return the logits of this run, `[batch, seq, vocab]`.
+            must have the same parameters, hooks and mode as before. Return the logits of this run,
+            `[batch, seq, vocab]`.
             """,
             clause="every position gets the result that the head has at position 0 of the same text",
             oracle=_oracle(lambda x: torch.stack([x[:, 0]] * x.shape[1], dim=1)),
@@ -325,7 +328,8 @@ transfer_family(
             positions the head has the same results as before, so later blocks can still read them.
 
             The other heads, the bias of `out_proj` and everything else stay as they are. Afterwards, the model
-            must have the same parameters, hooks and mode as before. Return the logits of this run, `[batch, seq, vocab]`.
+            must have the same parameters, hooks and mode as before. Return the logits of this run,
+            `[batch, seq, vocab]`.
             """,
             clause="the head is switched off only at the last position",
             oracle=_oracle(lambda x: x * (torch.arange(x.shape[1]) < x.shape[1] - 1)[:, None]),

@@ -259,7 +259,7 @@ def patch_stream(
         a, b = block(a), block(b)
     return model.ln_f(a) @ model.wte.weight.T
 
-# %% patch_stream wrong (property what_was_exchanged): exchanges the token in the text, in place, whatever the layer
+# %% patch_stream wrong (misconception token-exchanged): exchanges the token in the text, in place, whatever the layer
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
