@@ -131,7 +131,6 @@ class FakeTrainableModel(nn.Module):
         signs: whether the optimizer uses only the signs of the gradients.
         fresh: whether copies start without gradients. Otherwise, they have gradients, as after an earlier batch.
         gain: multiplies the logits. A large gain gives large gradients.
-        uses_bias: whether the logits contain the bias. Otherwise, the loss gives the bias no gradient.
     """
 
     def __init__(
@@ -142,19 +141,16 @@ class FakeTrainableModel(nn.Module):
         optimizer: FakeOptimizer | None = None,
         fresh: bool = False,
         gain: float = 3.0,
-        uses_bias: bool = True,
     ) -> None:
         super().__init__()
-        self.fresh, self.gain, self.uses_bias = fresh, gain, uses_bias
+        self.fresh, self.gain = fresh, gain
         self.table, self.bias = nn.Parameter(table), nn.Parameter(bias)
         self.start = [p.detach().clone() for p in self.parameters()]
         self.optimizer = optimizer or FakeOptimizer(list(self.parameters()), 0.1 if signs else 0.5, signs)
 
     def __deepcopy__(self, memo: dict[int, object]) -> FakeTrainableModel:
         table, bias = (p.detach().clone() for p in self.parameters())
-        twin = FakeTrainableModel(
-            table, bias, optimizer=self.optimizer, fresh=self.fresh, gain=self.gain, uses_bias=self.uses_bias
-        )
+        twin = FakeTrainableModel(table, bias, optimizer=self.optimizer, fresh=self.fresh, gain=self.gain)
         for p in twin.parameters():
             p.grad = None if self.fresh else p.detach().roll(1, 0)
         # An answer may have changed the learning rate.
@@ -163,8 +159,7 @@ class FakeTrainableModel(nn.Module):
 
     def forward(self, src: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq vocab"]:
         """Return the logits for the next tokens."""
-        table = self.table + self.bias if self.uses_bias else self.table
-        return self.gain * (1.0 if self.training else 0.5) * table[src]
+        return self.gain * (1.0 if self.training else 0.5) * (self.table[src] + self.bias)
 
 
 def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOptimizer, batch: tuple) -> object:
