@@ -41,7 +41,7 @@ def resize(case: Case, old: int, new: int) -> Case:
     """Give every axis of size `old` the size `new`.
 
     Additional entries are copies of earlier entries with slightly different numbers. They go before the last entry,
-    because the last column of an input can have a special meaning.
+    because the last column of an input can have a special meaning. The note is dropped, because it may state a size.
     """
     rand = Sampler(f"resize:{old}:{new}")
     extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
@@ -58,7 +58,7 @@ def resize(case: Case, old: int, new: int) -> Case:
                 result = result * variation.to(result.dtype)
         return result
 
-    return map_tensors(case, resized)
+    return replace(map_tensors(case, resized), note="")
 
 
 def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:

@@ -161,7 +161,7 @@ def _derivation_text(exercise: Exercise, runner: Runner, base: Case, trial: Tria
     same = values_equal(value, trial.yours.value, exercise.atol, "any")
     unchanged = values_equal(value, trial.expected.value, exercise.atol, "any")
     ignored = " Your result is the same as before this change." if same and not unchanged else ""
-    return f"{call_text(exercise, base)} is right, but the result is wrong when {change}.{ignored} "
+    return f"{call_text(exercise, base)} is right, but the answer is wrong when {change}.{ignored} "
 
 
 def _repetition_text(probe: Probe, second: Probe) -> str:

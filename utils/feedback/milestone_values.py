@@ -132,6 +132,15 @@ def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
     return float(equal.sum() / compared.sum().clamp(min=1))
 
 
+def similarity(value: Tensor | None, milestone: Tensor) -> float:
+    """Return the absolute cosine between two tensors, without infinite numbers; 0 if their shapes differ."""
+    if value is None or value.shape != milestone.shape or not is_float(value):
+        return 0.0
+    finite = value.isfinite() & milestone.isfinite()
+    pair = (tensor.detach()[finite].to(torch.float64) for tensor in (value, milestone))
+    return float(torch.cosine_similarity(*pair, dim=0).abs())
+
+
 def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
     """Tell whether a step returned its input unchanged."""
     if value is None or source is None or not is_float(value):

@@ -15,12 +15,20 @@ from torch import Tensor
 
 from utils.feedback.compare import difference_mask, values_equal
 from utils.feedback.computation import Computation
-from utils.feedback.milestone_values import expected_milestones, is_slice_size, match, share_of_equal_numbers
+from utils.feedback.milestone_values import (
+    expected_milestones,
+    is_slice_size,
+    match,
+    share_of_equal_numbers,
+    similarity,
+)
 from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.phrases import operation_text
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
 
+# Bounds of `similarity`, which is 1 for two tensors that differ by a factor.
+PROPORTIONAL, MUCH_CLOSER, UNRELATED = 0.999, 0.1, 0.3
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
 MOST_LINES = 12  # the maximum number of lines that a report quotes
 
@@ -146,11 +154,25 @@ class _Explanation:
         best = max(shares, key=lambda k: shares[k], default=None)
         return best if best is not None and shares[best] >= 0.5 else None
 
-    def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call, starting at the wrong call, whose result has the size of an expected value.
+    def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
+        """Return the call that should give the milestone `following`, starting at the first call without a milestone.
 
-        Calls before it may be correct steps that have no milestone.
+        A line can have correct steps without a milestone, such as the product before a division. Therefore, choose the
+        last of the calls on this line that are closest to the milestone. A call on a later line is chosen only if its
+        result is proportional to the milestone, or much closer.
         """
+        best = first = self._step_of_size(wrong, following, furthest)
+        expected = self.milestones[following].value
+        closest = similarity(self.calls[first].value, expected)
+        for i in self.computation.descendants(first)[1:]:
+            found = similarity(self.calls[i].value, expected)
+            is_near = self.calls[i].line == self.calls[first].line or found > min(PROPORTIONAL, closest + MUCH_CLOSER)
+            if self.reached[i] is None and is_near and found > closest - 1e-4:
+                best, closest = i, max(found, closest)
+        return best
+
+    def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
+        """Return the first call, starting at the wrong call, whose result has the size of an expected value."""
         allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
         value = self.calls[wrong].value
         if value is not None and any(is_slice_size(value, m) for m in allowed):
@@ -162,7 +184,7 @@ class _Explanation:
     # --- sentences --------------------------------------------------------------------------------------
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        wrong = self._step_of_size(wrong, following, furthest)
+        wrong = self._wrong_step(wrong, following, furthest)
         if self._is_extra_step(wrong, following):
             return self._departure_of_extra_step(wrong)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
@@ -215,13 +237,15 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure:
-        first_wrong, wrong = wrong, self._step_of_size(wrong, following, -1)
+        first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
         others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
         where = _sentence_case(self._line(wrong, with_operation=others))
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         label, value = self.milestones[following].label, self.calls[wrong].value
-        if value is None or not is_slice_size(value, self.milestones[following].value):
+        expected = self.milestones[following].value
+        is_unrelated = value is not None and value.shape == expected.shape and similarity(value, expected) < UNRELATED
+        if value is None or is_unrelated or not is_slice_size(value, expected):
             sentence = f"No line up to {self._line(wrong)} gives {label}."
             return Departure(sentence, self._trace_lines(None, None))
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
