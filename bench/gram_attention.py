@@ -31,7 +31,7 @@ LENGTHS, LOUD, QUIET = (32, 48, 64, 96), (1, 2, 5, 10, 50), (0, 0.1, 0.25, 0.5, 
 
 
 def import_lesson():
-    with contextlib.redirect_stdout(io.StringIO()):  # the lesson prints whose earlier answers it uses
+    with contextlib.redirect_stdout(io.StringIO()):  # on import, the lesson prints which earlier answers it uses
         from solutions import gram_attention
 
     return gram_attention
@@ -109,7 +109,7 @@ def rows() -> list[Row]:
 
 
 def measure_study(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "triple")) -> dict:
-    """Run the study with everything that the lesson draws from it. `names` selects layers."""
+    """Measure everything about the study that the lesson draws. `names` selects layers."""
     made = {name: make for name, make in layer_factories().items() if name in names}
     settings = {
         "seeds": list(seeds),

@@ -1,5 +1,5 @@
 """Simulate classes with known rates, and count the 95 % intervals of `coginst report --learning` that miss the true
-rate. Near 5 % of the intervals should miss it.
+rate. About 5 % of the intervals should miss it.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ BY_NAME = {  # These take minutes, or need a machine that is rarely available. T
 }
 ALL = BENCHMARKS | BY_NAME
 NEVER = "never run"
-COLUMNS = ["", "result", "compared with", "ratio", "limit"]  # of docs/bench.md
+COLUMNS = ["", "result", "compared with", "ratio", "limit"]  # the columns of docs/bench.md
 DATA, PAGE, README = ROOT / "bench" / "measured.json", ROOT / "docs" / "bench.md", ROOT / "README.md"
 BEGIN, END = "<!-- bench -->", "<!-- until here -->"
 
