@@ -206,7 +206,7 @@ def test_a_line_that_repeats_another_value_is_named(product):
     """The second line computes the sums again; the product after it is right for its inputs."""
     report = diagnose(product, answer("a = x.cumsum(-1)\nb = x.cumsum(-1)\nreturn a @ b.mT", "x, y"))
     assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
-    assert "like line 2. No line gives the squares." in report.message
+    assert "and so does line 2. No line gives the squares." in report.message
 
 
 def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(product):

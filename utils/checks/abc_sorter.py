@@ -1,4 +1,4 @@
-"""Exercises of lesson 09: attention with gated Q/K/V weights, a learning-rate schedule, and greedy sorting."""
+"""Define the exercises of lesson 09: attention with gated Q/K/V weights, a learning-rate schedule, greedy sorting."""
 
 import functools
 import math
@@ -264,7 +264,8 @@ def _starts_somewhere(probe):
         if not first.isfinite().all() or not torch.equal(first, again):
             found = "different numbers after the same manual_seed" if first.isfinite().all() else "nan or inf"
             return (
-                f"`{name}` starts with {found}: does it hold what was in memory? Fill it with small random numbers from"
+                f"`{name}` starts with {found}: does it contain uninitialised memory? Fill it with small random"
+                " numbers from"
                 " torch's global generator."
             )
         if first.abs().mean() > 3:
@@ -325,7 +326,7 @@ _wrong = attention_mistakes(_deep_attention.replace, width="the head's width")
 
 exercise(
     "DeepQKVAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_parameters,
     oracle=_oracle,
     milestones=_milestones,
@@ -356,7 +357,7 @@ exercise(
             " and a later token changes earlier weights. Set these scores to minus infinity before the softmax."
         ),
         "mirror-image": _wrong.mirror_image(
-            "Your mask is the mirror image: each position sees itself and what comes after it. Each row of the mask"
+            "Your mask is the mirror image: each position sees itself and all later positions. Each row of the mask"
             " belongs to a query, and should allow only the query's own position and earlier positions."
         ),
         "future-alone": _wrong.true_means_blocked(
@@ -676,7 +677,7 @@ def _three_letters(probe):
 
 exercise(
     "sort_letters",
-    unswept={"texts": "the page promises three letters from a, b and c"},
+    unswept={"texts": "the lesson promises three letters from a, b and c"},
     oracle=_sort_by_topk,
     cases=lambda rand: [
         case(FakeSorter(rand), letters, note="with a model that does not sort")

@@ -145,7 +145,7 @@ exercise(
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     milestones=_renormalisation_steps,
     cases=lambda rand: [
-        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
+        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this lesson's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
         case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
         case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
@@ -288,7 +288,7 @@ exercise(
     oracle=_weights_by_torch,
     milestones=_causal_steps,
     cases=lambda rand: [
-        case(_SCORES, d_k=2, page_example="this page's attn_scores"),
+        case(_SCORES, d_k=2, page_example="this lesson's attn_scores"),
         case(rand(3, 3), 2),
         case(rand(6, 6, scale=3.0), 16),
         case(rand(2, 4, 4, scale=2.0), 5),
@@ -508,7 +508,7 @@ def _milestones(p, x):
 
 exercise(
     "CausalAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
     milestones=_milestones,

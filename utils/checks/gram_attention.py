@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: the Gram determinant, attention scores computed from it, a layer, and texts to copy."""
+"""Define the exercises of lesson 11: the Gram determinant, scores from it, a layer, and texts to copy."""
 
 import itertools
 
@@ -608,7 +608,7 @@ def _layer_milestones(p, x, return_weights=False):
 
 exercise(
     "TripleProductAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_layer,
     milestones=_layer_milestones,
@@ -672,7 +672,7 @@ exercise(
             " weight; set their scores to minus infinity."
         ),
         "mask-reversed": _wrong.mirror_image(
-            "Your mask is the wrong way round: each position sees itself and the positions after it. It should see"
+            "Your mask is transposed: each position sees itself and the positions after it. It should see"
             " itself and the positions before it."
         ),
         "not-itself": Wrong(

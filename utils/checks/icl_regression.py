@@ -1,6 +1,7 @@
-"""Exercises of lesson 10: in-context linear regression with one attention layer.
+"""Define the exercises of lesson 10: in-context linear regression with one attention layer.
 
-The exercises cover a sampler of prompts, the layer, its QK and OV circuits, and the estimators that describe it."""
+The exercises cover a sampler of prompts, the layer, its QK and OV circuits, and the estimators that describe it.
+"""
 
 from typing import NamedTuple
 
@@ -1169,7 +1170,7 @@ exercise(
         ),
         "averaged-over-prompts": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),
-            "Your mean also runs over the prompts, so each prompt's step is n times too small. Every prompt has its own"
+            "You also average over the prompts, so each prompt's step is n times too small. Every prompt has its own"
             " β and its own loss: the mean over its L examples.",
         ),
         "one-beta-for-all-prompts": Wrong(

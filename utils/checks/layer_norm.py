@@ -261,10 +261,10 @@ exercise(
             " 0 / 0 is nan."
         ),
         "eps-fixed": _norm.replace(change_eps=lambda eps: 1e-6).wrong(
-            "Your eps is 1e-6, whatever is passed. Store the argument and use it."
+            "Your eps is always 1e-6. Store the argument and use it."
         ),
         "eps-of-torch": _norm.replace(change_eps=lambda eps: 1e-5).wrong(
-            "Your eps is 1e-5, whatever is passed. That is the default of torch's own layer norm; use the argument."
+            "Your eps is always 1e-5, the default of torch's own layer norm. Use the argument."
         ),
         "eps-of-torch-by-default": Wrong(
             _norm,
@@ -465,7 +465,7 @@ exercise(
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
             "Your norm1 has the parameters weight and bias and an eps of 1e-5, as torch's own layer norm does. Use the"
-            " LayerNorm that you wrote, which has other names and another eps.",
+            " LayerNorm that you wrote, which has other names and a different eps.",
             initial_parameters=_parameters_of_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(

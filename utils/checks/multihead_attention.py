@@ -124,14 +124,14 @@ def _heads_start_apart(probe):
     if first is None or second is None or not torch.equal(first, second):
         return None
     return (
-        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Make each head with a"
-        " separate call, so that each samples its own weights."
+        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Create each head with a"
+        " separate call, so that each head samples its own weights."
     )
 
 
 exercise(
     "MultiHeadAttentionWrapper",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_wrapper,
     oracle=_run_heads,
     milestones=_wrapper_values,
@@ -171,7 +171,7 @@ exercise(
             " torch does not search a plain Python list or tuple, and has its own list for modules.",
         ),
         "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
-            "Your result holds head 0 every time, and never the other heads. Each head has its own weights and computes"
+            "Your result contains head 0 several times and no other head. Each head has its own weights and computes"
             " a different attention pattern, so run every head once."
         ),
         "interleaved": _run_heads.replace(join=lambda heads: torch.stack(heads, dim=-1).flatten(-2)).wrong(
@@ -491,7 +491,7 @@ _wrong = attention_mistakes(_multi_head.replace, width="the head's width")
 
 exercise(
     "MultiHeadAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
     milestones=_milestones,
@@ -949,7 +949,7 @@ def _means(probe):
 
 
 def _names_one_of_two(probe):
-    """Check a pattern with two equal means above the threshold, for which the page accepts both names."""
+    """Check a pattern with two equal means above the threshold, for which the lesson accepts both names."""
     pattern = _uniform_pattern(6)
     for row in range(2, 6):
         pattern[row, : row + 1] = 0.1 / (row - 1)

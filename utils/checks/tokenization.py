@@ -363,8 +363,8 @@ def _last_of_the_best(counts):
 
 @wrong_answer
 def _within_words(text, n_merges):
-    """Your merges never cross a space, as in GPT-2's tokenizer, which this page describes later. Here pairs are counted
-    in the whole text, where the last letter of a word and the space after it are also a pair.
+    """Your merges never cross a space, as in GPT-2's tokenizer, which this lesson describes later. Here pairs are
+    counted in the whole text, where the last letter of a word and the space after it are also a pair.
     """
     first, *others = text.split(" ")
     words = [list(word.encode()) for word in (first, *(f" {word}" for word in others))]
@@ -539,10 +539,10 @@ def _stored(text, tokenizer):
 
 
 def _pieces(text, tokenizer):
-    """Return the text of each token. GPT-2's table maps its characters to bytes.
+    """Return the text of each token. GPT-2's table maps the characters of stored tokens to bytes.
 
     Raises:
-        ValueError: the text is empty. The page promises nothing for this case: `batch_decode([])` is `[""]`.
+        ValueError: the text is empty. The lesson promises nothing for this case: `batch_decode([])` is `[""]`.
     """
     if not text:
         raise ValueError("the text is empty.")

@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: the logit lens, activation patching, removing a head, and the score of an induction head."""
+"""Define the exercises of lesson 13: the logit lens, patching, removing a head, and an induction score."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ exercise(
             "You average the stream over all positions. Only the last position predicts the next token."
         ),
         "probabilities": _lens.replace(result=lambda logits: logits.softmax(-1)).wrong(
-            "Your rows are probabilities. Return the logits; the page applies softmax later."
+            "Your rows are probabilities. Return the logits; the lesson applies softmax later."
         ),
         "backwards": _lens.replace(rows=lambda s: s.flip(0)).wrong(
             "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block."

@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, and the key-value cache."""
+"""Define the exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, the key-value cache."""
 
 from __future__ import annotations
 
@@ -532,7 +532,7 @@ def _without_mlp(exercise):
 
 exercise(
     "Block",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_block_parameters,
     oracle=_run_block,
     milestones=_block_milestones,
@@ -575,7 +575,7 @@ exercise(
     },
     hints=Hints(
         "Both halves have the same form: read the stream through a norm, and add the result to the stream.",
-        "Create the four parts in the order in which the page lists them. In forward, the first half uses ln_1 and"
+        "Create the four parts in the order in which the lesson lists them. In forward, the first half uses ln_1 and"
         " attn; the second half uses ln_2 and mlp, on the stream that the first half returned.",
         "First apply ln_1 and attn to x, and add the result to x; then do the same with ln_2 and mlp. The second"
         " argument of LayerNorm is config.eps.",
@@ -655,7 +655,7 @@ def _future_changes_nothing(probe):
 
 exercise(
     "GPT",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_gpt_parameters,
     oracle=_gpt,
     milestones=_gpt_milestones,

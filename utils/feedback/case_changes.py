@@ -87,7 +87,8 @@ def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], A
 def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
     """Return the arguments of a module's constructor by name; {} for a function.
 
-    An argument that this case leaves out has its default. Parameters that no case passes belong to the oracle alone.
+    An argument that this case leaves out has its default. Parameters that no case passes are left out, because only the
+    oracle has them.
     """
     if exercise.initial_parameters is None:
         return {}

@@ -22,7 +22,8 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the failing trial to report: the page's example if it fails, otherwise the trial with the fewest numbers.
+    """Return the failing trial to report: the lesson's example if it fails, otherwise the trial with the fewest
+    numbers.
 
     A trial whose result contains nan is reported only if all wrong trials contain nan.
     """
@@ -40,7 +41,10 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def _differing(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ. A tuple's last part comes first: it is the weights, which explain more."""
+    """Return the parts that differ.
+
+    A tuple's last part comes first, because it contains the weights, which explain more.
+    """
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
     return [p for p in parts if difference_mask(p.yours, p.expected, probe.exercise.atol).any()]
@@ -111,7 +115,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     name = str(keys[part.index]) if keys else name
     table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        # The inputs of the page's example are omitted, because the page itself shows them.
+        # The inputs of the lesson's example are omitted, because the lesson itself shows them.
         table.inputs = [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
     if table and probe.exercise.kind != "value":
         call = phrases.call_text(probe.exercise, trial.case) if include_call and not (table.inputs or keys) else ""
@@ -128,7 +132,7 @@ def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
 def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
     """Return the failing trial whose table is shown.
 
-    Prefer the page's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
+    Prefer the lesson's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
     trial is that small, use the choice of `select_reported_trial`.
     """
     candidates = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]

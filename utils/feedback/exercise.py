@@ -1,4 +1,4 @@
-"""The data of an exercise: its oracle, cases, misconceptions, properties and hints.
+"""Define the data of an exercise: its oracle, cases, misconceptions, properties and hints.
 
 `utils.feedback.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
 Each lesson declares its exercises in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
@@ -35,8 +35,8 @@ class Case:
         train: whether the module is in training mode.
         seed: the seed of all random numbers of the run.
         note: a remark that messages show after the call. Failures on cases with a note are reported last.
-        page_example: the name of the example that this case repeats from the lesson's page. If an answer fails on it,
-            the report shows this case, because the learner knows its numbers from the page.
+        page_example: the name of the example in the lesson that this case repeats. If an answer fails on this case, the
+            report shows it, because the learner knows its numbers from the lesson.
     """
 
     args: tuple = ()
@@ -122,10 +122,10 @@ class Misconception:
         id: the misconception's name.
         answer: a function with the oracle's signature, or a whole class.
         message: the message to the learner.
-        initial_parameters: for a mistake in the parameters that the module creates: replaces the exercise's
-            `initial_parameters`.
-        catalogue: the id of this mistake in a catalogue that several lessons share; "" if it is in none. Exercises may
-            use another id for it.
+        initial_parameters: replaces the exercise's `initial_parameters`, if the mistake concerns the parameters that
+            the module creates.
+        catalogue: the id of this mistake in a catalogue that several lessons share; "" if it is in none. An exercise
+            may use a different id for the mistake.
     """
 
     id: str
@@ -341,7 +341,7 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 def all_members() -> dict[str, Exercise]:
-    """Return all exercises by full name: instead of a family of transfer exercises, each of its members."""
+    """Return all exercises by full name. Each member of a family of transfer exercises counts as an exercise."""
     exercises = [member for exercise in all_exercises().values() for member in family_members(exercise)]
     return {exercise.full_name: exercise for exercise in exercises}
 
@@ -368,8 +368,8 @@ class UnknownExercise(ValueError):
 def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
-    The name of a family of transfer exercises gives its first member, and `family/member` gives this member. The member
-    of a learner is given by `utils.feedback.transfer.find_own_exercise`.
+    The name of a family of transfer exercises gives its first member, and `family/member` gives this member.
+    `utils.feedback.transfer.find_own_exercise` returns the member that the learner gets.
 
     Raises:
         UnknownExercise: no exercise has this name.

@@ -1,6 +1,6 @@
 """Decide where the learner's data is stored, such as progress. Two users never share the folder.
 
-The data is stored beside the notebooks if their folder belongs to the user. Then a copy of the folder contains it.
+The data is stored beside the notebooks if their folder belongs to the user, so that a copy of the folder contains it.
 Otherwise, as in an installation for many users, it is stored in the user's data folder.
 """
 

@@ -1,4 +1,4 @@
-"""A learner's progress: exercises, questions, reviews and the inventory, in one small file on this machine only.
+"""Store a learner's progress: exercises, questions, reviews and the inventory, in one file on this machine only.
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,

@@ -1,7 +1,7 @@
 """Run answers. `Runner` is the interface between the code that judges an answer and the code that runs it.
 
 Only plain data crosses this interface: a `Case` and options go in; an `Observation`, `CodeTraits` or another small
-record comes out. It finds test doubles and views by name in `utils.test_doubles`, which contains no oracle.
+record comes out. Test doubles and views are found by name in `utils.test_doubles`, which contains no oracle.
 `InProcessRunner` runs an answer in the learner's own process, as a notebook does.
 """
 

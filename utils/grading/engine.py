@@ -60,7 +60,7 @@ from utils.grading.runner.isolation import ResourceLimits
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
-POLL_INTERVAL = 0.5  # seconds between two looks at the results of other processes
+POLL_INTERVAL = 0.5  # seconds between two checks for results of other processes
 END: Any = object()
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
@@ -288,7 +288,8 @@ def _lock_submissions(
 ) -> Iterator[Submission | None]:
     """Yield the submissions that have no valid result, after locking each of them.
 
-    If other processes have locked all pending submissions, yield None: their results may arrive, or they may die.
+    If other processes have locked all pending submissions, yield None: their results may arrive, or these processes may
+    die.
     """
     refused = 0
     while pending:
@@ -329,7 +330,7 @@ def _grade_all(
     identified.
 
     Args:
-        todo: the submissions; None as long as only other processes have work.
+        todo: the submissions to grade. An item is None while other processes have locked all remaining submissions.
 
     Raises:
         SandboxError: the sandbox does not work, so no answer can be judged.

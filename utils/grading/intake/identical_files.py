@@ -38,8 +38,8 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
     """Return whether the same file of several students is no sign of copying.
 
-    Suppose that students write each changed cell as often as the students with other files, and independently. A file
-    is usual if it then occurs in at least one pair of students of the class.
+    A file is usual if chance alone explains at least one pair of students with this file. The estimate assumes that
+    students write the changed cells independently, and each cell as often as the students with other files do.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.

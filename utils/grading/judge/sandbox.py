@@ -237,7 +237,7 @@ class Sandbox(contextlib.AbstractContextManager):
         with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             folder = Path(private, "judge")
             folder.mkdir()
-            folder.chmod(0o711)  # The container runs as another user; other users cannot enter the folder above.
+            folder.chmod(0o711)  # The container's user needs access to this folder. Other users cannot enter its parent folder.
             listener.bind(str(folder / SOCKET))
             (folder / SOCKET).chmod(0o666)
             listener.listen(1)
@@ -356,7 +356,8 @@ class Session(contextlib.AbstractContextManager):
         return ended
 
     def _end(self, over: RunnerStopped | None) -> RunnerStopped:
-        """Close the session and return the exception to raise: `over`, or one that explains the exit status."""
+        """Close the session and return the exception to raise: `over`, or an exception that explains the exit status.
+        """
         ended = self._finish(at_once=over is not None)
         self.over = over or _explain_exit(ended, self.limits)
         return self.over

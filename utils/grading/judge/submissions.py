@@ -16,7 +16,7 @@ from utils.feedback.exercise import Exercise, all_exercises
 from utils.learning.sharing import FILE_NAME
 
 LARGEST = 20 * 10**6  # maximum size of a page, in bytes; pages with pictures usually have a few megabytes
-NOT_COLLECTED = "This file was not collected: "  # how the text begins that `collect` writes in place of a refused file
+NOT_COLLECTED = "This file was not collected: "  # the beginning of the text that `collect` writes in place of a refused file
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 

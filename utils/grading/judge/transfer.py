@@ -1,4 +1,4 @@
-"""Find out which member of a family of transfer exercises a submission was given, from the outputs of its notebook."""
+"""Determine which transfer task a learner got, from the outputs of the submitted notebook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShownTask:
 
     Attributes:
         code: the task code; "" if it is missing or not valid.
-        members: the members that the answer is judged against: one, or without a valid code all.
+        members: the members that the answer is judged against: one member, or all members if there is no valid code.
         note: a sentence for the instructor; "" if there is nothing to say.
     """
 
@@ -66,8 +66,8 @@ def choose_result(shown: ShownTask, results: list[ExerciseResult]) -> tuple[Exer
     """Return the result to report, and a note for the instructor.
 
     Args:
-        results: the results of the judged members, in the order of `shown.members`. Judging ends after a result that
-            is not "failed", because all members would give it.
+        results: the results of the judged members, in the order of `shown.members`. Judging ends at the first result
+            that is not "failed".
     """
     passed = next((result for result in results if result.state == "passed"), None)
     own = (result for result in results if not (result.misconception or "").startswith(OTHER_TASK))

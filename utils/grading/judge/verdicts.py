@@ -121,7 +121,7 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # Answers that wait may take this many seconds together; then each may take only the CPU limit.
+        # Idle answers may use this many seconds of wall time in total. After that, each may use only the CPU limit.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
