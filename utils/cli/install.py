@@ -1,7 +1,7 @@
 """Create .venv, install the packages of the course in it, and configure Jupyter. `make lab` and `make test` run this.
 
 This file runs before any package is installed, and with any Python that a user may have. So it uses only the standard
-library, and no syntax that a Python which is too old cannot read.
+library, and only syntax that an outdated Python can parse.
 
 Usage: python utils/cli/install.py [EXTRAS]     such as dev,book; without extras, what a learner needs
 """

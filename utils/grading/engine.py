@@ -106,7 +106,7 @@ class GradingSummary:
 
 
 def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> Iterator[Submission]:
-    """Yield one submission for each student and lesson; it has no pages if the lesson was not handed in.
+    """Yield one submission for each student and lesson; it has no notebooks if the lesson was not handed in.
 
     Raises:
         GradingError: the folder does not exist, or contains no student.

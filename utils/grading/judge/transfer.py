@@ -29,7 +29,7 @@ class ShownTask:
 
 
 def read_shown_task(page: bytes, exercise: Exercise) -> ShownTask:
-    """Return the task of a transfer exercise that a page shows. A page without outputs shows none."""
+    """Return the task of a transfer exercise that a notebook shows. A notebook without outputs shows none."""
     members = family_members(exercise)
     codes = list(dict.fromkeys(code for text in _iter_outputs(page) for code in find_task_codes(text)))
     if not codes:
@@ -44,10 +44,10 @@ def read_shown_task(page: bytes, exercise: Exercise) -> ShownTask:
 
 
 def _iter_outputs(page: bytes) -> Iterator[str]:
-    """Yield the text of each output of a notebook. The page is not trusted, so its JSON may have any form."""
+    """Yield the text of each output of a notebook. The notebook is not trusted, so its JSON may have any form."""
     try:
         cells = _items(json.loads(page), "cells")
-    except (ValueError, RecursionError):  # a page in Markdown, or a damaged notebook
+    except (ValueError, RecursionError):  # a Markdown file, or a damaged notebook
         return
     for output in (output for cell in cells for output in _items(cell, "outputs")):
         data = output.get("data") if isinstance(output, dict) else None
