@@ -1,4 +1,4 @@
-"""Data, model and training for lesson 09. The model receives three letters, and writes them in sorted order.
+"""Provide data, model and training for lesson 09. The model receives three letters, and writes them in sorted order.
 
 A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, and the three letters in order.
 The model has 480 parameters and no biases outside its layer norms. All constants come from the course's source text.

@@ -1,4 +1,4 @@
-"""Lesson 08: a letter tokenizer, a model for the generation loop, and a model for one training step."""
+"""Provide test doubles for lesson 08: a letter tokenizer, and models for generation and for one training step."""
 
 from __future__ import annotations
 
