@@ -1,6 +1,6 @@
 """Measure `check` for every exercise. The first check runs in a fresh kernel that has imported `check`. A misconception
-is a known wrong answer. The unrecognised answer is the correct answer plus noise. The blind answers were written before
-any check was run. The assertion only compares the answer with the oracle.
+is a known wrong answer. The unrecognised answer is the correct answer plus noise. The authors of the blind answers saw
+no check and ran none. The assertion only compares the answer with the oracle.
 
     python -m bench.checks softmax    # one exercise
 """

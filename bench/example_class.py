@@ -1,6 +1,6 @@
 """Generate a class of simulated students to try grading on: correct answers, wrong answers and faulty files.
 
-The answers come from `tests/checks/blind`. They were written from the student pages alone, before any check was run.
+The answers come from `tests/checks/blind`. Their authors saw only the student files, and ran no check.
 Each student's answers are sampled: a student has an ability, finishes a number of lessons, and can repeat a mistake
 from one lesson in the next. The same seed always generates the same class.
 

@@ -2,7 +2,7 @@
 start-up. nbgrader's `autograde` grades the same notebooks without isolation.
 
 No two submissions are equal, because the judge caches its results. Memory is measured with 700 students, whose
-submissions are more than the cache holds.
+submissions do not all fit into the cache.
 
     python -m bench.grading all --students 40    # other lessons, more students, without nbgrader
 """

@@ -162,7 +162,7 @@ def last_query_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
 @torch.no_grad()
 def gate_statistics(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
     """Measure how far the keys to be found rise above the plane of query and reference, in units of the key's length,
-    and their scores; the same for all other keys.
+    and their scores. Measure the same for all other keys.
     """
     here, layer, x = import_lesson(), model.attention, model.embed(inputs)
     made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))

@@ -121,7 +121,7 @@ def test_a_step_after_the_right_result(mixed):
 def test_a_changed_milestone_on_the_same_line(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("dim=-1)", "dim=-1) ** 2")))
     sentence = "`softmax` on line 5 (`weights = torch.softmax(scaled, dim=-1) ** 2`) gives the weights, as it should."
-    assert sentence in report.message and "but the power on the same line gives something else" in report.message
+    assert sentence in report.message and "but the power on the same line gives a different result" in report.message
 
 
 def test_an_empty_intermediate_value_is_compared_too(mixed):

@@ -452,7 +452,7 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Rise correctly in the warm-up, then follow `fall(t)` times base_lr while t rises from 0 to 1."""
+    """Return the correct rate in the warm-up, and base_lr times `fall(t)` afterwards, where t rises from 0 to 1."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))

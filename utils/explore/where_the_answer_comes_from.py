@@ -91,7 +91,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
     Learners point at a button to see the answer. For a small model, such as the small GPT-2, the whole table is
     computed in advance, and the browser needs no kernel. For larger models, and for sentences that the learner types,
-    the page asks the kernel, which answers row by row. The static version is `show.effects`.
+    the browser asks the kernel, which answers row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.

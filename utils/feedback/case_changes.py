@@ -33,15 +33,15 @@ def tensors_of(case: Case) -> list[Tensor]:
 
 
 def axis_sizes(case: Case) -> list[int]:
-    """Return the sizes above 1 of the axes of a case's tensors."""
+    """Return the sizes of the axes of a case's tensors, except for size 1."""
     return sorted({size for tensor in tensors_of(case) for size in tensor.shape if size > 1})
 
 
 def resize(case: Case, old: int, new: int) -> Case:
     """Give every axis of size `old` the size `new`.
 
-    Additional entries are copies of earlier entries with slightly different numbers. They go before the last entry,
-    because the last column of an input can have a special meaning.
+    Additional entries are copies of earlier entries with slightly different numbers. They are inserted before the last
+    entry, because the last column of an input can have a special meaning.
     """
     rand = Sampler(f"resize:{old}:{new}")
     extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
@@ -62,7 +62,7 @@ def resize(case: Case, old: int, new: int) -> Case:
 
 
 def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Return the case with each number or flag of the constructor's arguments replaced by `change(name, value)`.
+    """Return the case after replacing each number and flag among the constructor's arguments by `change(name, value)`.
 
     The fields of a configuration are replaced too, and so are the defaults of missing arguments.
     """
@@ -109,7 +109,7 @@ def setting_values(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 
 def with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Let the case's module accept inputs of length `size`, by raising a lower limit in its constructor."""
+    """Raise each length limit among the constructor's arguments to at least `size`, and return the case."""
     return with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
 
 

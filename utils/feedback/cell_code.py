@@ -30,7 +30,7 @@ class CellCode:
     names: Mapping[str, Any]
 
     def trace(self, name: str, value: Any) -> list[TracedCall]:
-        """Run the assignments of the cell on copies of the tensors, and return their calls.
+        """Run the assignments of the cell on copies of the tensors, and return the torch calls.
 
         Return [] if the assignments raise an exception or give another value than `value` to the variable `name`.
         """

@@ -192,12 +192,15 @@ class Exercise:
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow: by default for a class; for a function only if the exercise says so."""
+        """Tell whether gradients must flow. By default, they must flow through a class, but not through a function."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
     def dtypes(self) -> Literal["same", "wider"]:
-        """Return which dtypes are accepted: a layer must keep the dtype for the next layer; a function may widen it."""
+        """Return the accepted dtypes.
+
+        A layer must keep the dtype for the next layer; a function may return a wider dtype.
+        """
         return "same" if self.kind == "module" else "wider"
 
     @property
@@ -347,7 +350,7 @@ def all_members() -> dict[str, Exercise]:
 
 
 def family_members(exercise: Exercise) -> tuple[Exercise, ...]:
-    """Return the members of an exercise's family in order; only the exercise if it belongs to no family."""
+    """Return the members of an exercise's family in order, or only the exercise if it belongs to no family."""
     return _families.get(exercise.name, (exercise,)) if exercise.member else (exercise,)
 
 

@@ -186,9 +186,11 @@ class _Explanation:
         """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
         value, expected = self.calls[wrong].value, self.milestones[following].value
         if value is None or value.shape != expected.shape or not is_float(value):
-            return "something else"
+            return "a different result"
         n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
-        return f"a result in which only {n_equal} of {value.numel()} numbers are right" if n_equal else "other numbers"
+        if not n_equal:
+            return "different numbers"
+        return f"a result in which only {n_equal} of {value.numel()} numbers are right"
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
         """Tell whether a call changes a milestone, but uses no other milestone that the next milestone needs."""

@@ -109,7 +109,7 @@ transfer_family(
     members={
         "columns": member(
             """
-            Compute a weight for each head. Here, other gates compete than in this lesson. `A` has the shape
+            Compute a weight for each head. Here, the gates compete in a different way. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 
@@ -139,7 +139,7 @@ transfer_family(
         ),
         "heads-compete": member(
             """
-            Compute a weight for each head. Here, other gates compete than in this lesson. `A` has the shape
+            Compute a weight for each head. Here, the gates compete in a different way. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 

@@ -1,6 +1,6 @@
 """Grade a student's notebook: each exercise runs in a separate runner, and its observations are judged here.
 
-The judge holds oracles, cases and misconceptions, and never executes student code.
+The judge uses oracles, cases and misconceptions, and never executes student code.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
 
 
 def _check_fields(result: Any) -> None:
-    """Check the texts and numbers of records, and of lists of records, except in fields that may hold anything.
+    """Check the texts and numbers of records, and of lists of records, except in fields that may contain anything.
 
     Raises:
         ProtocolError: a text is too long, or a number is negative or too large.

@@ -1,7 +1,7 @@
 """Measure what learners do after they read a message: do they pass, stop, or make the same mistake again later?
 
 Each learner counts once for each message, with the first reading. Further readings of the same message by the same
-learner are not independent, and they would count the learners who stay stuck more often than the others.
+learner are not independent, and they would count learners more often if they make no progress.
 """
 
 from __future__ import annotations
