@@ -230,7 +230,7 @@ class _SimulatedStudent:
         answers = [(gap, *self._sample_answer(gap)) for gap in self.course.gaps[stem]]
         for gap, verdict, source in answers:
             self.expected.append(ExpectedResult(self.student.id, stem, gap.exercise, verdict, "", source))
-        for gap, _, source in reversed(answers):  # From the end, so that the rows of earlier gaps stay valid.
+        for gap, _, source in reversed(answers):  # start at the end, so that the rows of earlier gaps stay valid
             if source:
                 insert_answer(notebook, gap, source)
         count = self.draw.randint(1, 99)  # Execution counts differ between students, because cells run repeatedly.

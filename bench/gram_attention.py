@@ -1,7 +1,7 @@
-"""Compute the Gram scores of lesson 11 for all pairs of query and key. The source writes out
-the five terms of the determinant. Memory is measured at its peak. The limit of the first row is 5: four
-runs on a busy machine gave ratios from 3.8 to 4.7. Adding in place (addcmul_) saved 10 to 25 % of the time. In the
-comparison with the source's method, the same call takes half the time, probably because memory is reused.
+"""Compute the Gram scores of lesson 11 for all pairs of query and key. The source's method writes out the five terms of
+the determinant. Memory is measured at its peak. The limit of the first row is a ratio of 5, because four runs on a busy
+machine gave ratios from 3.8 to 4.7. Adding in place (addcmul_) saved 10 to 25 % of the time. In the comparison with the
+source's method, the same call takes half the time, probably because memory is reused.
 
 A 3 × 3 determinant for each pair takes 400 MB at 256 positions, so this method is measured with 128 positions.
 

@@ -1,5 +1,5 @@
-"""Compare Gram scores with dot products under fair conditions, for lesson 11: one learning rate for each layer, chosen
-by trial; layers with equally many parameters; CPU time as well as steps; five seeds.
+"""Compare Gram scores with dot products under fair conditions, for lesson 11. The learning rate of each layer is chosen
+by trial. The layers have equally many parameters. CPU time is measured as well as steps, for five seeds.
 
 There are two tasks. One layer learns to copy. Two layers learn to continue texts that repeat their first tokens, at a
 different distance in each text.

@@ -82,7 +82,7 @@ def copying_statistics(model: nn.Module) -> dict[str, float]:
 
 
 def last_layer_weights(model: nn.Module) -> list:
-    """Return the last layer's weights while it answers `minecraft echo`, with the labels of rows and columns."""
+    """Return the last layer's weights while the model answers `minecraft echo`, with the labels of rows and columns."""
     weights, rows, columns = toy.copying_weights(model, "minecraft echo")
     return [[[round(w, 3) for w in row] for row in weights[-1].tolist()], rows, columns]
 

@@ -365,7 +365,7 @@ def _what_was_exchanged(probe):
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
             logits = oracle.run(other_place).value[0]
-            # All replacements that change nothing look the same.
+            # Replacements that change nothing cannot be distinguished.
             changes_logits = not values_equal(logits, clean_logits, 1e-3)
             if (i, j) != (layer, position) and changes_logits and values_equal(your_logits, logits, 1e-4):
                 return (

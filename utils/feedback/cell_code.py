@@ -1,4 +1,4 @@
-"""Run the notebook cell that computed a value again, and record its torch calls."""
+"""Run a cell again that has computed a value, and record its torch calls."""
 
 from __future__ import annotations
 import __future__

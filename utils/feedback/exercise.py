@@ -182,7 +182,7 @@ class Exercise:
     steps: Mapping[str, Step] = field(default_factory=dict)
     milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
     unswept: Mapping[str, str] = field(default_factory=dict)
-    member: str = ""  # of a family of transfer exercises: the member's id, and the task that its learners read
+    member: str = ""  # for a transfer exercise: the member's id, and the task that its learners read
     task: str = ""
 
     @property

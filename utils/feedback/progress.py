@@ -28,7 +28,7 @@ LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that hol
 NAME = ".progress.json"
 # Keys beside the names of the lessons. LAST_ATTEMPT is a time; the log contains only the minutes between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
-_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # how to recognise a valid entry
+_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 

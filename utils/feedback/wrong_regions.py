@@ -63,7 +63,7 @@ def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
     """Tell whether the numbers outside a region could have been wrong.
 
     Numbers that are all 0, inf or equal often have these values by construction: weights above the diagonal, or the
-    first row of causal weights. If they are correct, that is no evidence.
+    first row of causal weights. If such numbers are correct, this proves nothing.
     """
     rest = torch.cat([p.expected[~r] for p, r in zip(pairs, inside)])
     if pairs[0].is_bool:
