@@ -91,7 +91,10 @@ KINDS = {
 
 
 class TwoLayers(nn.Module):
-    """Embedding, two attention layers on a residual stream with layer norm, output layer; no positions except RoPE."""
+    """An embedding, two attention layers on a residual stream with layer norm, and an output layer.
+
+    Only RoPE adds positions.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__()

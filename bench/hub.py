@@ -79,7 +79,7 @@ class LearnerKernel:
 
 
 async def run_cells(lesson: str, count: int | None) -> tuple[float, float]:
-    """Return the memory of a kernel after the first `count` cells of a lesson, and the seconds that the last cell took."""
+    """Return the memory of a kernel after the first `count` cells of a lesson, and the duration of the last cell."""
     async with LearnerKernel(lesson) as kernel:
         seconds = [await kernel.run(source) for source in cell_sources(lesson)[:count]]
         return memory(kernel.process), seconds[-1]

@@ -154,7 +154,7 @@ class Computation:
         return None
 
     def _is_part(self, i: int) -> bool:
-        """Tell whether a call is a view of an argument, or shows only a part of an earlier value."""
+        """Tell whether the result of a call is a view of an argument, or only a part of an earlier value."""
         value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 

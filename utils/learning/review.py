@@ -141,7 +141,7 @@ def _scheduler() -> Scheduler:
 
 
 def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
-    """Return the card of a question, from its last review and from an answer in its lesson after that review."""
+    """Return the card of a question, from its last review and from a later answer in its lesson, if there is one."""
     from fsrs import Card, State
 
     answered = last = _parse_time(entry["when"], now)

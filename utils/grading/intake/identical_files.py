@@ -16,7 +16,7 @@ MOST_IDS = 5  # students in an explanation
 
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
-    """Yield each version that equals another student's, unless this is usual, with an explanation."""
+    """Yield each version that equals another student's version, with an explanation. Leave out usual files."""
     by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
     for version in versions:
         if version.code_digest is not None:

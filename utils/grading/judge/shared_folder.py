@@ -55,7 +55,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
 def _create_seed(path: Path) -> None:
     """Write a random seed, unless another process writes one at the same time.
 
-    A link appears with the whole content, and never replaces a file.
+    A hard link makes the complete file appear at once, and never replaces a file.
     """
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     write_atomically(new, f"{secrets.randbelow(2**63)}\n")

@@ -34,8 +34,8 @@ def accuracy_by_length(
 
     Args:
         period: the number of tokens before they repeat. The default is half the length, as in the training texts, so
-            the copy is further away in a longer text. With ``period=16``, the distance stays the same, and the tokens
-            repeat until the text is full.
+            the distance to the copied token is greater in a longer text. With ``period=16``, the distance stays the
+            same, and the tokens repeat until the text is full.
 
     Raises:
         ValueError: a length is odd, or the period does not fit into it.
