@@ -265,8 +265,7 @@ def _starts_somewhere(probe):
             found = "different numbers after the same manual_seed" if first.isfinite().all() else "nan or inf"
             return (
                 f"`{name}` starts with {found}: does it contain uninitialised memory? Fill it with small random"
-                " numbers from"
-                " torch's global generator."
+                " numbers from torch's global generator."
             )
         if first.abs().mean() > 3:
             return (
@@ -436,9 +435,9 @@ exercise(
         " softmax, mix, merge, output layer.",
         "A weight has the shape [heads, embed_dim, d_head]. Multiply x [batch, seq, embed_dim] by it to get [batch,"
         " heads, seq, d_head]: use einsum, or give x an axis for the heads.",
-        'For each of q, k, v: torch.einsum("bse,hed->bhsd", x, weight). Then divide q @ k transposed by the square root'
-        " of d_head, set the scores to -inf where the mask is False, apply softmax, multiply by v, and finish with"
-        " transpose(1, 2), flatten(2) and o.",
+        'For each of q, k and v, compute torch.einsum("bse,hed->bhsd", x, weight). Then divide q @ k transposed by'
+        " the square root of d_head, set the scores to -inf where the mask is False, apply softmax, multiply by v, and"
+        " finish with transpose(1, 2), flatten(2) and o.",
     ),
 )
 

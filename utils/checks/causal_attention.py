@@ -228,7 +228,7 @@ exercise(
         "softmax-of-logs": lambda weights, mask: F.softmax(weights.log().masked_fill(~mask, -torch.inf), -1),
     },
     hints=Hints(
-        "Two steps: remove the hidden weights, then make each row sum to one again.",
+        "There are two steps: remove the hidden weights, then make each row sum to one again.",
         "In a product, True counts as 1 and False as 0. For the second step you need the sum of each row.",
         "Multiply by the mask; sum along the last axis with keepdim=True; divide.",
     ),
@@ -465,8 +465,8 @@ exercise(
     hints=Hints(
         "Of ten numbers, eight are kept on average at p = 0.2. By what factor must these eight numbers grow to make up"
         " for the two dropped numbers?",
-        "Two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1 - p is"
-        " kept.",
+        "There are two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1"
+        " - p is kept.",
         "Multiply x by keep, then divide by one minus p.",
     ),
 )
@@ -607,9 +607,9 @@ exercise(
     hints=Hints(
         "Start from SelfAttention_v2. Three things are new: a batch axis in front, a mask before the softmax, and"
         " dropout after the softmax.",
-        "__init__: three Linear layers, a dropout layer, and the result of get_mask for the whole context as a buffer"
-        " called mask. forward: transpose only the last two axes of the keys, and slice the mask to the length of the"
-        " text.",
+        "In __init__, create three Linear layers and a dropout layer, and store the result of get_mask for the whole"
+        " context as a buffer called mask. In forward, transpose only the last two axes of the keys, and slice the"
+        " mask to the length of the text.",
         "Let n be the number of positions in x. Set the scores to -inf where self.mask[:n, :n] is False, divide them by"
         " the square root of keys.shape[-1], take the softmax along dim -1, apply self.dropout, and multiply by values"
         " with @.",

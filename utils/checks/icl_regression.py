@@ -703,8 +703,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "It is lesson 05's layer with two differences: the queries come from z_q, the keys and values from z; and"
-        " each head is n_embd wide.",
+        "This is lesson 05's layer with two differences: the queries come from z_q, but the keys and values from z,"
+        " and each head is n_embd wide.",
         "unflatten(-1, (n_head, n_embd)) and a transpose split the heads. No mask is needed.",
         "Make q from q_proj(z_q), and k and v from z, each [n, heads, seq, n_embd]. Compute softmax(q @ k.mT / square"
         " root of n_embd) @ v, move the head axis back after the questions' axis, flatten, and apply o_proj.",

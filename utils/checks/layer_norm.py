@@ -301,13 +301,13 @@ exercise(
         ),
     },
     hints=Hints(
-        "You did it for one vector. Now the mean and the variance need an axis, so that each token is normalised"
+        "You have normalised one vector. Now the mean and the variance need an axis, so that each token is normalised"
         " independently.",
         "Along dim -1, with keepdim so that the shapes fit: subtract the mean, then divide by the square root of"
         " (variance + eps). Then apply w and b.",
-        "__init__: store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. forward:"
-        " compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square root of"
-        " (var + self.eps), multiply by self.w and add self.b.",
+        "In __init__, store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. In"
+        " forward, compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square"
+        " root of (var + self.eps), multiply by self.w and add self.b.",
     ),
 )
 
@@ -501,6 +501,6 @@ exercise(
         "The layer has two parts and three steps: attend, normalise the result, and add it to the input of the layer.",
         "self_attn is a SingleHeadAttention of embed_dim, and norm1 is your LayerNorm of embed_dim. Only what"
         " attention returns goes through the norm.",
-        "forward: call self.self_attn with src and the mask; apply self.norm1 to the result; add src.",
+        "In forward, call self.self_attn with src and the mask, apply self.norm1 to the result, and add src.",
     ),
 )

@@ -285,7 +285,7 @@ exercise(
     hints=Hints(
         "Take one position whose vector has 6 entries, and split this vector into 3 heads. Which entries belong to head"
         " 1?",
-        "Two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
+        "There are two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
         "x.view(batch, seq, num_heads, -1) splits the width; transpose(1, 2) moves the head axis before the position"
         " axis.",
     ),
@@ -646,9 +646,9 @@ exercise(
         " layer.",
         "Use one W_query, W_key and W_value of width d_out for all heads, and apply split_heads to each result. Scores,"
         " softmax and the weighted sum of values then work on the last two axes, as in CausalAttention.",
-        "scores: queries @ keys transposed on the last two axes, divided by the square root of the head's width; -inf"
-        " where mask is False; softmax; dropout; @ values; then merge_heads, then out_proj. If d_out is not divisible"
-        " by num_heads, raise an error in __init__.",
+        "Multiply queries by keys, transposed on the last two axes, divide by the square root of the head's width, set"
+        " -inf where mask is False, apply softmax and dropout, multiply by values, and call merge_heads and out_proj."
+        " If d_out is not divisible by num_heads, raise an error in __init__.",
     ),
 )
 

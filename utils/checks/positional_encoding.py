@@ -619,7 +619,7 @@ exercise(
         "Take one pair (a, b) as a point in the plane. Where is it after a rotation by the angle t?",
         "x[..., 0::2] are the first entries of all pairs, and x[..., 1::2] are the second entries. The angles form the"
         " same table as in positional_encoding: positions times speeds.",
-        "first: a cos - b sin; second: a sin + b cos. To put them side by side again, stack them along a new last"
-        " axis, then flatten the last two axes.",
+        "The first result is a cos - b sin, the second is a sin + b cos. To put them side by side again, stack them"
+        " along a new last axis, then flatten the last two axes.",
     ),
 )

@@ -557,8 +557,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "You did it for one query: scores, then weights, then a weighted sum. Which of the three steps changes when"
-        " every token is a query?",
+        "You have done this for one query: scores, then weights, then a weighted sum. Which of the three steps changes"
+        " when every token is a query?",
         "You can compute all scores at once, as the product of inputs and its own transpose. Row i holds the scores of"
         " query i.",
         "The scores are inputs @ its transpose; the weights are their softmax along the last axis; the context vectors"

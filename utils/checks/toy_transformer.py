@@ -918,7 +918,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "It is the loop of lesson 01 with a way to stop: read the logits at the last position, append the best token,"
+        "This is the loop of lesson 01 with a way to stop: read the logits at the last position, append the best token,"
         " repeat.",
         'encode returns the ids; with return_tensors="pt", it returns them as a batch of one text. Look at the best'
         " token before you append it: if it is 0, leave the loop.",

@@ -266,8 +266,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "Two layers and a function in between: widen the vector, apply the function, and project it back to its"
-        " original width.",
+        "The MLP consists of two layers with a function in between: widen the vector, apply the function, and project"
+        " it back to its original width.",
         "__init__ should create c_fc, from d_model to d_mlp, and c_proj, which maps back. forward should call them in"
         " this order, with gelu on the result of c_fc.",
         "nn.Linear has a bias by default. Apply c_fc, then gelu, then c_proj, and add nothing to the result.",

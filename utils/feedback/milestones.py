@@ -277,8 +277,7 @@ class _Explanation:
         first, second = repeated
         sentence = (
             f"{_sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
-            f" {self.calls[first].line}."
-            f" No line gives {self.milestones[missing].label}."
+            f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
         )
         return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
 

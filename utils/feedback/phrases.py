@@ -216,9 +216,8 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
     if not any(all(not name.startswith(item) for name in yours) for item in items):
         return ""
     return (
-        " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList contains it twice:"
-        " use an"
-        " nn.ModuleList, and create each layer separately."
+        " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList contains it twice: use"
+        " an nn.ModuleList, and create each layer separately."
     )
 
 

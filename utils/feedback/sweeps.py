@@ -165,9 +165,9 @@ def _sweep_settings(exercise: Exercise, runner: Runner, name: str) -> Finding | 
         yours, expected = runner.run(case), cached_oracle_observation(exercise, case, False)
         if switched := [setting for setting in yours.switched if setting not in expected.switched]:
             message = (
-                f"{call_text(exercise, case)} is right, but it changes the value of `{switched[0]}`, which affects"
-                " all later code. Change a setting only inside a `with` block, such as `with"
-                " torch.no_grad():`, which restores the setting."
+                f"{call_text(exercise, case)} is right, but it changes the value of `{switched[0]}`, which affects all"
+                " later code. Change a setting only inside a `with` block, such as `with torch.no_grad():`, which"
+                " restores the setting."
             )
             return Finding(name, message=message)
     return None
