@@ -73,9 +73,7 @@ def write_submissions(folder: Path, stems: list[str], students: int) -> None:
 
 
 def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
-    """Return the time for the first submissions, for each submission when the judge is warm, and for all submissions a
-    second time.
-    """
+    """Return three times: for the first submissions, for each submission when the judge is warm, and for a second run."""
     settings = engine.Settings()
     for part, count in {"one": 1, "few": 2, "all": students}.items():
         write_submissions(folder / part, stems, count)

@@ -161,8 +161,9 @@ def last_query_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
 
 @torch.no_grad()
 def gate_statistics(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
-    """Measure how far the keys to be found rise above the plane of query and reference, in units of the key's length,
-    and their scores. Measure the same for all other keys.
+    """Measure the heights of keys above the plane of query and reference, relative to the key's length, and the scores.
+
+    The numbers are given separately for the keys that the queries should find, and for all other keys.
     """
     here, layer, x = import_lesson(), model.attention, model.embed(inputs)
     made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))

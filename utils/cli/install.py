@@ -75,7 +75,7 @@ def describe_progress(expected: int) -> str:
     """Return a progress bar: the first half shows the packages that are found, the second half those installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
-    if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the words of pip and of uv
+    if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the output of pip and of uv
         found = expected
     installed = len(glob.glob(str(packages_folder() / "*.dist-info"))) if found == expected else 0
     done = min(found, expected) + min(installed, expected)

@@ -194,7 +194,7 @@ def _get_judge(settings: Settings) -> Judge:
     """Return the judge of this process; its fork server keeps running for the next submission."""
     if settings not in _judges:
         close_judges()
-        os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on which weights a machine has.
+        os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on the GPT-2 weights that a machine has.
         sandbox = Sandbox(settings.isolation, settings.image)
         _judges[settings] = Judge(sandbox, settings.limits, settings.with_answers, settings.seed)
     return _judges[settings]

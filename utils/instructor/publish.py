@@ -250,7 +250,8 @@ def _write_tree(root: Path, folder: Path) -> str:
 def pull_links(
     hub: str, branch: str, names: Iterable[str] = (), repository: str | None = None, root: Path = ROOT
 ) -> dict[str, str]:
-    """Return the links that pull the branch into a learner's home on the hub and then open a lesson, by lesson.
+    """Return, for each lesson, the link that pulls the branch into a learner's home on the hub and then opens the
+    lesson.
 
     Args:
         hub: the address of the hub, such as https://hub.example.edu.

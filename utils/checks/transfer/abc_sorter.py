@@ -32,7 +32,7 @@ _neutral = _weight.replace(change_gate=lambda gate: gate * gate.shape[-1])
 
 
 def _gates(A, B, temp, dim):
-    """Compute the gates from the logarithm of their divisor."""
+    """Compute the gates with logsumexp, not with a softmax."""
     scores = torch.einsum("her,hrd->hed", A, B) / temp
     return (scores - scores.logsumexp(dim, keepdim=True)).exp()
 

@@ -85,7 +85,7 @@ def _preload_optional(what: str) -> None:
     with contextlib.suppress(Exception):  # If a notebook needs the module, the error occurs again there.
         if what == "plots":
             importlib.import_module("matplotlib.pyplot")
-            importlib.import_module("matplotlib.font_manager")  # This import lists the fonts with other programs.
+            importlib.import_module("matplotlib.font_manager")  # starts other programs, which list the fonts
         else:
             importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":

@@ -53,7 +53,7 @@ def find_weak_messages(
     exercises: Mapping[str, Exercise],
     mistakes: Sequence[Mistake] = (),
 ) -> list[WeakMessage]:
-    """Return the messages that most need rewriting, with their texts and an answer each.
+    """Return the messages that most need rewriting, each with its text and an answer that leads to it.
 
     Args:
         count: the largest number of messages.
