@@ -73,7 +73,7 @@ def write_submissions(folder: Path, stems: list[str], students: int) -> None:
 
 
 def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
-    """Return three times: for the first submissions, for each submission when the judge is warm, and for a second run."""
+    """Return three times: for the first submissions, for each submission with a warm judge, and for a second run."""
     settings = engine.Settings()
     for part, count in {"one": 1, "few": 2, "all": students}.items():
         write_submissions(folder / part, stems, count)

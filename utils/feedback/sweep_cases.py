@@ -69,7 +69,7 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 def base_cases(exercise: Exercise) -> list[Case]:
     """Return the first case of each kind. Cases of one kind pass the same arguments, with the same numbers of axes.
 
-    Cases in training mode, with unfilled parameters, or on which the oracle raises an exception are left out.
+    Cases in training mode, cases with unfilled parameters, and cases that the oracle rejects are left out.
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
@@ -81,7 +81,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose: those for which the oracle also accepts the size plus 1."""
+    """Return the sizes that the caller may choose. The oracle also accepts such a size after adding 1 to it."""
     if "sizes" in exercise.unswept:
         return []
     roomy = with_capacity(exercise, case, max([0, *axis_sizes(case)]) + 1)

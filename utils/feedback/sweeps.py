@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     sweep: str
     trial: Trial | None = None
     message: str = ""
-    base: Case | None = None  # the case from which the case of the trial was derived
+    base: Case | None = None  # the base case of the trial's case
 
 
 @functools.lru_cache(maxsize=128)

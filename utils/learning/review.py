@@ -46,7 +46,7 @@ class Question:
     Attributes:
         text: the text of the question.
         entry: its first answer; see `read_answers`.
-        due: the time from which it should be asked again.
+        due: the time when it should be asked again.
         lesson: the stem of its lesson.
         context: what its lesson says before a prediction, such as "Four scores are 0."; "" if it says nothing.
     """
