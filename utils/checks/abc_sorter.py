@@ -149,8 +149,8 @@ exercise(
         ),
         "softmax-of-each-factor": Wrong(
             _gated.replace(gate=lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
-            "You apply a softmax to each factor and then multiply the factors: rows still sum to one, but every row is"
-            " a mix of the same few rows of B, so the gate can hardly be sharp. Apply one softmax after the product.",
+            "You apply a softmax to each factor and then multiply the factors. Every row of the gate is then a mix of"
+            " the same few rows of B, so the gate can hardly be sharp: apply one softmax after the product.",
         ),
     },
     equivalent={"by-hand": _gated.replace(gate=_gate_by_hand)},

@@ -242,10 +242,9 @@ exercise(
     misconceptions={
         "view-without-transpose": Wrong(
             lambda x, num_heads: x.reshape(x.shape[0], num_heads, x.shape[1], -1),
-            "The shape is right, but the numbers are in the wrong places: the view runs through the text row by row,"
-            " so head 0 got whole vectors of the first positions instead of its slice of every position. First split"
-            " the"
-            " width, then swap positions and heads.",
+            "The shape is right, but the view runs through the text row by row, so head 0 got whole vectors of the"
+            " first positions instead of its slice of every position. First split the width, then swap positions and"
+            " heads.",
         ),
         "not-transposed": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)),

@@ -579,9 +579,9 @@ exercise(
             " with the plus sign second."
         ),
         "halves-at-the-end": _rotate.replace(join=_halves).wrong(
-            "You rotate the pairs correctly but return them in a different order: all first entries, then all second"
-            " entries. If queries and keys are both shuffled in this way, their dot products stay the same, but"
-            " anything else that reads the vectors is affected: put each rotated pair back into the same two entries."
+            "You return all first entries of the rotated pairs, then all second entries. Dot products stay the same"
+            " if queries and keys are shuffled in the same way, but nothing else does: put each rotated pair back"
+            " into its two entries."
         ),
         "halves-as-pairs": _rotate.replace(cut=lambda x: x.chunk(2, dim=-1), join=_halves).wrong(
             "You pair entry i with entry i + d/2, as some libraries do, but weights that were trained with one pairing"

@@ -90,9 +90,8 @@ exercise(
     misconceptions={
         "share-of-the-sum": Wrong(
             lambda: DIVIDED_SCORES,
-            "You divided each score by the sum of the scores. These six results do sum to one, but a negative score"
-            " would get a negative weight and a sum near zero would make the weights huge; softmax takes exp first,"
-            " which makes every number positive.",
+            "You divided each score by the sum of the scores. A negative score then gets a negative weight, and a sum"
+            " near zero makes the weights huge; softmax takes exp first, which makes every number positive.",
         ),
         "not-normalised": Wrong(
             lambda: SCORES.exp(),

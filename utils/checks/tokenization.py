@@ -318,8 +318,8 @@ exercise(
         ),
         "list-against-tuple": Wrong(
             lambda ids, pair, new_id: list(ids),
-            "You merged nothing. If you compare a slice of ids with the pair, convert one of them first: the slice is a"
-            " list, the pair is a tuple, and in Python a list is never equal to a tuple.",
+            "You merged nothing. A slice of ids is a list and the pair is a tuple, and in Python a list never equals"
+            " a tuple: convert one of them before you compare them.",
         ),
         "changes-its-input": _in_place,
     },
@@ -1174,9 +1174,8 @@ exercise(
         ),
         "no-top-k": Wrong(
             _sample_from("no-top-k"),
-            "You also sample tokens outside the top k. Each of these tokens is unlikely, but in a large vocabulary"
-            " there are so many of them that one is sampled from time to time and can ruin a text: their probability"
-            " must be 0.",
+            "You also sample tokens outside the top k. Each of these tokens is unlikely, but a large vocabulary has"
+            " so many of them that they ruin a text from time to time: their probability must be 0.",
         ),
         "neither": Wrong(
             _sample_from("neither"),
