@@ -21,7 +21,7 @@ from bench.measurement import Row, describe_machine, run_benchmark
 
 def run_in_subprocess(name: str) -> list[Row]:
     """Run a benchmark in its own process, so that memory left by other benchmarks has no effect."""
-    # One thread, as in the test suite; the bundled GPT-2; no progress file of a learner.
+    # Use one thread, as the test suite does, and the bundled GPT-2, but no progress file of a learner.
     os.environ |= {"OMP_NUM_THREADS": "1", "COURSE_GPT2": "bundled", "COURSE_PROGRESS": "off"}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(run_benchmark, name).result()

@@ -4,8 +4,8 @@ its loss includes only the answers.
 
 `python bench/abc_sorter.py --write` is a different command: it writes utils/assets/abc_sorter/ again, with the first
 4,000 steps of the usual training and with the study. The lesson draws both. The study trains 20 sorters for each
-variant: which tokens count in the loss, which sequences, which rate, how many steps, temperature, rank, the strict
-variant, equal gates, no positions, and no warm-up.
+variant. The variants differ in the tokens that count in the loss, the training sequences, the learning rate, the number
+of steps, the temperature and the rank. Further variants are strict, or have equal gates, no positions or no warm-up.
 `python bench/abc_sorter.py --held-out` writes only the results of sorters that were trained without some triples.
 """
 
@@ -96,15 +96,17 @@ def short_rate(step: int) -> float:
 
 
 def rate_without_warmup(step: int) -> float:
-    """Return the same half cosine from the first step on."""
+    """Return the rate of the lesson's half cosine, which starts at the first step because there is no warm-up."""
     return lesson.lr_at(step + 1, 301, 2e-2, 1)
 
 
 def steps_until_sorted(
     loss=abc_sorter.loss_on_outputs, all_27=True, slow=False, rate=None, steps=None, **options
 ) -> list[int | None]:
-    """Return, for 20 seeds, the steps until all 27 are sorted: at most 300 at the lesson's rate (or `steps`), 4,000 at
-    the usual rate.
+    """Return, for 20 seeds, the number of steps until all 27 are sorted.
+
+    The training stops after `steps` steps (300 by default) at the lesson's rate, or after 4,000 steps at the usual
+    rate.
     """
     models, generator = [new_sorter(seed, **options) for seed in range(STARTS)], torch.Generator().manual_seed(0)
 

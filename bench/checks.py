@@ -25,7 +25,7 @@ from utils.feedback.diagnose import diagnose
 from utils.feedback.exercise import Exercise, all_exercises, find_exercise
 from utils.feedback.runner import make_runner, misconception_answer
 
-ROUNDS = 3  # of each check, and of `import torch`
+ROUNDS = 3  # measurements of each check, and of `import torch`
 FRESH = 3  # new processes for the first check of each exercise
 IMPORT = "import time; start = time.process_time(); import torch; print(time.process_time() - start)"
 BLIND = ROOT / "tests" / "checks" / "blind"

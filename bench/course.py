@@ -4,11 +4,12 @@ The unit is CPU time, user and system, of this process and of the kernel. On a b
 times as long. Everything runs on one thread, as in the test suite, so on an idle machine wall time is only slightly
 longer than CPU time.
 
-Machines differ, and one machine differs from hour to hour. Therefore a reference task is measured before and after each
-lesson: 200 steps of the usual training of the sorter, in the loop of the source text. The fastest of three rounds
-counts, because other work can only make a round slower. From both figures follows the time on the slow scale, a machine
-that makes 68 such steps per second. These times are comparable, and the limits apply to them: 40 s for a lesson, 300 s
-for the course. `python -m bench.course 08 09` measures only these lessons.
+Machines differ in speed, and the speed of one machine changes from hour to hour. Therefore, a reference task is
+measured before and after each lesson: 200 steps of the usual training of the sorter, in the loop of the source text.
+The fastest of three rounds counts, because other work can only make a round slower. From both measurements, the
+benchmark computes the time on the slow scale: on a machine that makes 68 such steps per second. These times are
+comparable, and the limits apply to them: 40 s for a lesson, 300 s for the course. `python -m bench.course 08 09`
+measures only these lessons.
 """
 
 import os

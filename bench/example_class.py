@@ -1,6 +1,6 @@
 """Generate a class of simulated students to try grading on: correct answers, wrong answers and faulty files.
 
-The answers come from `tests/checks/blind`. They were written from the student pages alone, before any check was run.
+The answers come from `tests/checks/blind`. Their authors saw only the student files, and ran no check.
 Each student's answers are sampled: a student has an ability, finishes a number of lessons, and can repeat a mistake
 from one lesson in the next. The same seed always generates the same class.
 
@@ -230,7 +230,7 @@ class _SimulatedStudent:
         answers = [(gap, *self._sample_answer(gap)) for gap in self.course.gaps[stem]]
         for gap, verdict, source in answers:
             self.expected.append(ExpectedResult(self.student.id, stem, gap.exercise, verdict, "", source))
-        for gap, _, source in reversed(answers):  # From the end, so that the rows of earlier gaps stay valid.
+        for gap, _, source in reversed(answers):  # start at the end, so that the rows of earlier gaps stay valid
             if source:
                 insert_answer(notebook, gap, source)
         count = self.draw.randint(1, 99)  # Execution counts differ between students, because cells run repeatedly.

@@ -1,7 +1,7 @@
-"""Generate the records that a class of simulated learners shares, with known rates, to try `coginst report --learning`.
+"""Generate the records that a class of simulated learners shares, as input for `coginst report --learning`.
 
-Each rate is a probability of the simulation, so the report should find it within its interval. The lessons, exercises,
-misconceptions and items are those of the course. The same seed always generates the same class.
+Each rate is a known probability of the simulation, so the report should find it within its interval. The lessons,
+exercises, misconceptions and items are those of the course. The same seed always generates the same class.
 
     python -m bench.example_logs try                       # 40 learners; then: coginst report try/results --learning
     python -m bench.example_logs try --learners 200 --seed 2
@@ -39,20 +39,21 @@ class Rates:
     """The probabilities of the simulation.
 
     Attributes:
-        first_attempt: that the first attempt at an exercise passes.
-        transfer: that the first attempt at a transfer exercise passes.
-        repair: that a reader passes within two further attempts, by the kind of message; it differs between exercises
-            by at most `spread`.
-        stop: that a reader who does not repair stops after fewer than two further attempts.
-        late: that a reader who does neither passes at the third further attempt.
-        recurrence: that a misconception returns in a later lesson after its exercise was passed.
-        continue_course: that a learner continues with the next lesson.
-        right: that a first answer is right, by confidence; it differs between learners by at most `spread`.
+        first_attempt: the probability that the first attempt at an exercise passes.
+        transfer: the probability that the first attempt at a transfer exercise passes.
+        repair: the probability that a reader passes within two further attempts, by the kind of message. For each
+            message, a random number from -`spread` to `spread` is added.
+        stop: the probability that any other reader stops after fewer than two further attempts.
+        late: the probability that a reader who does neither passes at the third further attempt.
+        recurrence: the probability that a misconception returns in a later lesson after its exercise was passed.
+        continue_course: the probability that a learner continues with the next lesson.
+        right: the probability that a first answer is right, by confidence. For each learner, a random number from
+            -`spread` to `spread` is added.
         knowledge: the parameters of the beta distribution of the share of items that a learner knows before the course.
         gain: the share of unknown items that are known after the course.
         retention: the share of the learned items that are known four weeks later.
-        guess: that an item is answered correctly without knowledge.
-        skip: that an unknown item is skipped instead of guessed.
+        guess: the probability that an item is answered correctly without knowledge.
+        skip: the probability that an unknown item is skipped instead of guessed.
     """
 
     first_attempt: float = 0.4
@@ -119,7 +120,10 @@ def simulated_course(numbers: tuple[str, ...] = ()) -> list[SimulatedExercise]:
 
 
 def _choose_returning_mistakes(families: Mapping[tuple[str, str], str]) -> dict[str, str]:
-    """Return the mistake that can return in each exercise: at most one, and each in every exercise that knows it."""
+    """Return the mistake that can return in each exercise.
+
+    An exercise has at most one such mistake. A chosen mistake can return in every exercise that recognises it.
+    """
     exercises_of: dict[str, set[str]] = defaultdict(set)
     for (exercise, _), family in families.items():
         exercises_of[family].add(exercise)
@@ -152,8 +156,8 @@ class SimulatedLearner:
     def __init__(self, rates: Rates, rng: random.Random) -> None:
         self.rates, self.rng = rates, rng
         self.attempts: list[Attempt] = []
-        self.made: set[str] = set()  # the families of the mistakes in the current exercise
-        self.settled: dict[str, tuple[str, bool]] = {}  # for each family: the lesson, and whether the mistake returns
+        self.made: set[str] = set()  # families of the mistakes made in the current exercise
+        self.settled: dict[str, tuple[str, bool]] = {}  # for each family: the lesson, and whether it returns later
 
     def work_through(self, course: Sequence[SimulatedExercise]) -> list[Attempt]:
         """Return the attempts at the exercises of the course."""
@@ -184,7 +188,7 @@ class SimulatedLearner:
             self._react(exercise, other)
 
     def _possible_messages(self, exercise: SimulatedExercise) -> tuple[Message | None, list[Message]]:
-        """Return the message of a mistake that returns now, and all messages that this learner can get."""
+        """Return the message of a mistake that returns here (or None), and all messages that the learner can get."""
         returning, possible = None, []
         for message in exercise.messages:
             family = exercise.families.get(message)

@@ -3,7 +3,7 @@ start-up. For comparison, nbgrader's `autograde` grades the same notebooks witho
 that compares the results. In the rows about a class of 40, one submission in ten is hostile.
 
 No two submissions are equal, because the judge caches its results. Memory is measured with 700 students, whose
-submissions are more than the cache holds.
+submissions do not all fit into the cache.
 
     python -m bench.grading all --students 40    # other lessons, more students, without nbgrader
 """
@@ -74,9 +74,7 @@ def write_submissions(folder: Path, stems: list[str], students: int) -> None:
 
 
 def time_grading(folder: Path, stems: list[str], students: int) -> list[Row]:
-    """Return the time for the first submissions, for each submission when the judge is warm, and for all submissions a
-    second time.
-    """
+    """Return three times: for the first submissions, for each submission with a warm judge, and for a second run."""
     settings = engine.Settings()
     for part, count in {"one": 1, "few": 2, "all": students}.items():
         write_submissions(folder / part, stems, count)

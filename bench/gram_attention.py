@@ -30,7 +30,7 @@ LENGTHS, LOUD, QUIET = (32, 48, 64, 96), (1, 2, 5, 10, 50), (0, 0.1, 0.25, 0.5, 
 
 
 def import_lesson():
-    with contextlib.redirect_stdout(io.StringIO()):  # the lesson prints whose earlier answers it uses
+    with contextlib.redirect_stdout(io.StringIO()):  # on import, the lesson prints which earlier answers it uses
         from solutions import gram_attention
 
     return gram_attention
@@ -108,7 +108,7 @@ def rows() -> list[Row]:
 
 
 def measure_study(seeds: range = range(SEEDS), names: tuple[str, ...] = ("standard", "triple")) -> dict:
-    """Run the study with everything that the lesson draws from it. `names` selects layers."""
+    """Measure everything about the study that the lesson draws. `names` selects layers."""
     made = {name: make for name, make in layer_factories().items() if name in names}
     settings = {
         "seeds": list(seeds),
@@ -160,8 +160,9 @@ def last_query_weights(model: torch.nn.Module, inputs: Tensor) -> Tensor:
 
 @torch.no_grad()
 def gate_statistics(model: torch.nn.Module, inputs: Tensor) -> dict[str, float]:
-    """Measure how far the keys to be found rise above the plane of query and reference, in units of the key's length,
-    and their scores; the same for all other keys.
+    """Measure the heights of keys above the plane of query and reference, relative to the key's length, and the scores.
+
+    The numbers are given separately for the keys that the queries should find, and for all other keys.
     """
     here, layer, x = import_lesson(), model.attention, model.embed(inputs)
     made = (w(x).unflatten(-1, (HEADS, -1)).transpose(1, 2) for w in (layer.W_q, layer.W_k, layer.W_r))

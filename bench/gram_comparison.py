@@ -1,7 +1,8 @@
-"""Compare Gram scores with dot products under fair conditions, for lesson 11: one learning rate for each layer, chosen
-by trial; layers with equally many parameters; CPU time as well as steps; five seeds.
+"""Compare Gram scores with dot products under fair conditions, for lesson 11. The learning rate of each layer is chosen
+by trial. The layers have equally many parameters. CPU time is measured as well as steps, for five seeds.
 
-Two tasks: to copy (one layer), and to continue texts that repeat at a new distance in each text (two layers).
+There are two tasks. One layer learns to copy. Two layers learn to continue texts that repeat their first tokens, at a
+different distance in each text.
 
 `python bench/gram_comparison.py --write` writes utils/assets/gram_attention/comparison.json, in about half an hour on
 one core. It keeps the runs that the file contains, so an interrupted command continues. `--fresh` starts again.
@@ -27,9 +28,9 @@ from utils.models import gram_attention
 RESULTS = gram_attention.ASSET / "comparison.json"
 RATES, TRIAL_SEEDS, SEEDS = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), (100, 101), (0, 1, 2, 3, 4)
 BATCH, HELD_OUT_TEXTS, EVERY, WARM_UP, REACHED = 64, 256, 10, 50, 0.99
-LIMITS = {"copy": 400, "induction": 1000}  # the largest number of steps
+LIMITS = {"copy": 400, "induction": 1000}  # the maximum number of steps of each task
 TRIAL_LIMITS = {"copy": 200, "induction": 1000}
-LENGTH, VOCAB, PERIODS = 32, 32, (5, 16)  # of the texts for two layers
+LENGTH, VOCAB, PERIODS = 32, 32, (5, 16)  # properties of the texts for two layers
 
 
 # ---------------------------------------------------------------- layers
@@ -90,7 +91,10 @@ KINDS = {
 
 
 class TwoLayers(nn.Module):
-    """Embedding, two attention layers on a residual stream with layer norm, output layer; no positions except RoPE."""
+    """An embedding, two attention layers on a residual stream with layer norm, and an output layer.
+
+    Only RoPE adds positions.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__()

@@ -79,7 +79,7 @@ class LearnerKernel:
 
 
 async def run_cells(lesson: str, count: int | None) -> tuple[float, float]:
-    """Return the memory of a kernel after the first `count` cells of a lesson, and the seconds of the last of them."""
+    """Return the memory of a kernel after the first `count` cells of a lesson, and the duration of the last cell."""
     async with LearnerKernel(lesson) as kernel:
         seconds = [await kernel.run(source) for source in cell_sources(lesson)[:count]]
         return memory(kernel.process), seconds[-1]
@@ -114,7 +114,8 @@ async def run_class() -> tuple[float, list[float]]:
 
 def measure_hub() -> tuple[float, float, float, float]:
     """Return the memory of the hub with its proxy and culler, the memory of a learner's server, the seconds until it
-    answers, and the size of a learner's files after a pull."""
+    answers, and the size of a learner's files after a pull.
+    """
     with tempfile.TemporaryDirectory() as folder, run_hub(Path(folder)) as hub:
         me = psutil.Process()
         own = memory(*me.children())

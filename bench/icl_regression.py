@@ -59,7 +59,10 @@ def source_batch(n: int = 128, L: int = 40, d: int = 5, noise_std: float = 0.01)
 
 
 def time_source_loop(device: torch.device, steps: int = SOURCE_STEPS, seconds: float = math.inf) -> float:
-    """Return the seconds that the source's loop takes for `steps` steps of two heads. After `seconds`, extrapolate."""
+    """Return the seconds that the source's loop needs for `steps` steps with two heads.
+
+    Stop after `seconds` and extrapolate.
+    """
     torch.manual_seed(1024)
     model = SourceAttention(6, 2).to(device)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -85,7 +88,7 @@ def time_training(heads: int, seed: int, device: torch.device = CPU) -> tuple[ic
 
 
 def compare_with_source(beside: str, loop: float, device: torch.device) -> list[Row]:
-    """Compare our training with two heads, in time and loss, with a loop that took the given seconds."""
+    """Compare our training of two heads, in time and loss, with the source's loop, which took `loop` seconds."""
     runs, seconds = zip(*(time_training(2, seed, device) for seed in SEEDS))
     fixed = icl_regression.draw(100_000, 40, 5, generator=torch.Generator().manual_seed(12345))
     losses = [icl_regression.mean_squared_error(run.model.cpu(), fixed) for run in runs]
@@ -113,7 +116,7 @@ def main() -> None:
     for heads in (1, 2, 4, 8):
         for seed in SEEDS:
             run, _ = time_training(heads, seed)
-            run.optimiser_state = None  # 0.1 MB of state that no later training continues
+            run.optimiser_state = None  # 0.1 MB that nobody needs, because no later training continues this one
             run.config = replace(run.config, device=None)
             run.save(ASSETS / f"heads-{heads}-seed-{seed}")
 

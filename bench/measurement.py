@@ -1,4 +1,4 @@
-"""The result of a benchmark: rows of numbers (lower is better), and the description of the machine."""
+"""Define the result of a benchmark: rows of numbers (lower is better), and the description of the machine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class Row:
     """One measurement in `unit`: a number for each round, or for each item of `names`.
 
     Attributes:
-        theirs: the result of `beside` in the same run: one number for each of ours, measured in turn, or a single
-            number for all of them; empty if there is nothing to compare with.
+        theirs: the results of the compared method `beside` in the same run. It contains one number for each number of
+            `ours` (both methods are measured in turn), or a single number for all of them. It is empty if there is no
+            comparison.
         bar: the highest ratio that the course accepts, or the highest result with its unit.
         headline: whether README also shows this row.
     """

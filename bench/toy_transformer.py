@@ -1,8 +1,8 @@
 """Compare depth with accuracy: the toy transformer of lesson 08 with 1 to 4 layers, with and without positions.
 
-Also measured: one wide layer; and, from three seeds, two layers without positions on words in which no letter occurs
-twice, on other words, and after a wrong letter. Each model is trained on 1000 steps of 128 texts (seed 0, unless stated
-otherwise) and tested on 1000 held-out texts. With `--write`, the table is also written to
+One wide layer is also measured. Two layers without positions, trained from three seeds, are measured on words in which
+no letter occurs twice, on other words, and after a wrong letter. Each model is trained on 1000 steps of 128 texts (seed
+0, unless stated otherwise) and tested on 1000 held-out texts. With `--write`, the table is also written to
 utils/assets/cogmodel/depth.json, which the lesson draws.
 """
 
@@ -22,7 +22,7 @@ from torch import nn
 from utils.models import toy_transformer as toy
 
 LAYERS, STEPS, BATCH, SEED, HELD_OUT = (1, 2, 3, 4), 1000, 128, 0, 12345
-STARTS = (0, 1, 2)  # of two layers without positions
+STARTS = (0, 1, 2)  # the seeds of two layers without positions
 
 
 def train_and_evaluate(
@@ -82,7 +82,7 @@ def copying_statistics(model: nn.Module) -> dict[str, float]:
 
 
 def last_layer_weights(model: nn.Module) -> list:
-    """Return the last layer's weights while it answers `minecraft echo`, with the labels of rows and columns."""
+    """Return the last layer's weights while the model answers `minecraft echo`, with the labels of rows and columns."""
     weights, rows, columns = toy.copying_weights(model, "minecraft echo")
     return [[[round(w, 3) for w in row] for row in weights[-1].tolist()], rows, columns]
 

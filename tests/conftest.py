@@ -1,4 +1,4 @@
-"""Fixtures for all tests: one browser per process, a window in it, and the tokenizer."""
+"""Provide fixtures for all tests: one browser per process, a window in it, and the tokenizer."""
 
 from __future__ import annotations
 

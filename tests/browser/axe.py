@@ -24,7 +24,7 @@ _RUN = """async ([selector, exclude]) => {
 
 
 def violations(page: Page, selector: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    """Return one line for each violation in the elements of `selector`; contrast is measured as drawn."""
+    """Return one line for each violation of axe's rules in the elements of `selector`."""
     assert SCRIPT.is_file(), "axe-core is not installed: run  bash .ci/install-npm .venv/bin/python"
     if not page.evaluate("() => Boolean(window.axe)"):
         page.add_script_tag(content=SCRIPT.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Share one JupyterLab for each process, because starting Lab takes longer than most tests."""
+"""Share one JupyterLab in each process, because starting JupyterLab takes longer than most tests."""
 
 from __future__ import annotations
 

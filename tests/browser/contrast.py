@@ -1,13 +1,14 @@
-"""Measure the contrast of text as drawn, also of text in pictures, which axe does not measure."""
+"""Measure the contrast of rendered text, including text in pictures, which axe does not measure."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Locator
 
 LEAST = 4.5  # WCAG 2.2, level AA
-# The script paints the layers under a point from the bottom up. Layers above the text also cover it if they are in the
-# same part of the page (a toolbar of Lab is not). A halo (a stroke that is painted first) is the background of its
-# text. Disabled controls are skipped, as in WCAG, and so are points of a text that a scrolling box cuts off.
+# The script blends the layers under a point, from the bottom to the top. A layer above the text counts too if it is in
+# the same part of the page; JupyterLab's toolbars are not. If a text has a halo (a stroke that is painted first), the
+# halo is its background. Disabled controls are skipped, as in WCAG. Points of a text that a scrolling box hides are
+# also skipped.
 _FAINT = """(roots, least) => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     const known = new Map();

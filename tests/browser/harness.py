@@ -38,10 +38,11 @@ FLAGS = (
     " --disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
 
-# The shell is Chromium without windows; it opens a page in a seventh of the time.
+# The headless shell is Chromium without windows. It opens a page seven times as fast.
 _PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
-# Each test worker has a range of ports. Jupyter finds a free port and takes it later, so two workers could collide.
+# Each test worker has its own range of ports. Jupyter first looks for a free port and opens it later, so two workers
+# could otherwise choose the same port.
 _PORT = 8988 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 # Arguments that start the course's own command or Jupyter's on a folder, at a port, with an open notebook.
 LAB = ("-c", "import sys; from utils.cli.lab import lab; lab({port}, False, sys.argv[1])", "{folder}")
@@ -49,8 +50,8 @@ NOTEBOOK = (
     "-m", "notebook", "--no-browser", "--allow-root", "--port={port}", "--ServerApp.root_dir={folder}",
     "--JupyterNotebookApp.default_url=/notebooks/{first}",
 )  # fmt: skip
-# Lab renders all cells, not only those in view, and saves only when a test does: if two saves overlap, Lab asks what to
-# do with a file that has changed on the disk.
+# With these settings, JupyterLab renders all cells, not only the visible cells, and does not save automatically. If two
+# saves overlapped, it would ask what to do with a file that has changed on the disk.
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "docmanager-extension/plugin": {"autosave": False},
@@ -60,7 +61,8 @@ _CONFIG = {
     **{name: {"expose_app_in_browser": True} for name in ("LabApp", "JupyterNotebookApp")},
     "KernelManager": {"shutdown_wait_time": 0.1},
 }
-# Before it is ready, Lab shows an empty, "idle" notebook and then the file's cells, and silently drops runs of cells.
+# Until JupyterLab is ready, it shows an empty, "idle" notebook and then the cells of the file. It ignores requests to
+# run cells during this time.
 _READY = """() => {
     const shown = window.jupyterapp?.shell.currentWidget, cells = shown?.content?.widgets ?? [];
     const kernel = shown?.sessionContext?.isReady && shown.sessionContext.session?.kernel;
@@ -68,7 +70,7 @@ _READY = """() => {
     const connected = kernel && kernel.connectionStatus === 'connected' && kernel.status === 'idle';
     return shown?.context?.isReady && drawn && connected;
 }"""
-# The widgets of a notebook are drawn again, without what was typed, when Lab has loaded them from the kernel.
+# When JupyterLab has loaded the widgets of a notebook from the kernel, it draws them again and discards typed text.
 _RESTORED = """async () => {
     const {rendermime} = window.jupyterapp.shell.currentWidget.content;
     const widget = 'application/vnd.jupyter.widget-view+json';
@@ -77,8 +79,9 @@ _RESTORED = """async () => {
     renderer.dispose();
     return manager.restoredStatus && !manager._kernelRestoreInProgress;
 }"""
-# Run All as from the menu. Lab's own promise ends at the first error, even of a cell that may raise, so this waits for
-# the promise of each cell. It removes the numbers of an earlier run, so that a cell with a number was run.
+# Run all cells, as the menu does. JupyterLab's own promise ends at the first error, even if the cell is allowed to
+# raise it, so this script waits for the promise of each cell. It first removes the execution counts of an earlier run,
+# so that every cell with a count has run.
 _RUN_ALL = """() => {
     const {content} = window.jupyterapp.shell.currentWidget;
     window.ran = false;
@@ -88,8 +91,9 @@ _RUN_ALL = """() => {
     window.jupyterapp.commands.execute('notebook:run-all-cells').then(rest, rest).then(end);
 }"""
 _ENDED = "() => window.ran && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
-# Cells that stopped a run: those without a number, and those that raised unless they may. After an error, the kernel
-# drops the cells that have reached it, but later ones may still run. A cell without visible source has no number.
+# Return the cells that stopped a run: cells without an execution count, and cells that raised an error although they
+# should not. After an error, the kernel drops the cells in its queue, but later cells may still run. Cells without
+# visible source never have a count and are left out.
 _NOT_PAST = """() => {
     const number = cell => /\\[\\d+\\]/.test(cell.node.querySelector('.jp-InputPrompt').innerText);
     const raised = ({model}) => model.outputs.toJSON().some(output => output.output_type === 'error')
@@ -106,7 +110,7 @@ _DRAWN = """cell => {
     const drawn = cell.querySelectorAll('.jp-OutputArea-child').length;
     return sessionContext.session.kernel.status === 'idle' && drawn >= Math.min(outputs, 50);
 }"""
-# Lab puts a red broken link before each widget whose kernel is gone.
+# JupyterLab shows a red broken link before each widget whose kernel has ended.
 _DISCONNECTED = """panel => [...panel.querySelectorAll('.jupyter-widgets-disconnected')]
     .filter(node => getComputedStyle(node, '::before').content !== 'none').length"""
 _SAVE = """() => {
@@ -257,9 +261,12 @@ class Lab:
         self.page, self.folder, self.data, self._url = page, root / "course", root / "data", url
 
     def replace_notebooks(self, notebooks: Iterable[Path], trusted: bool = False) -> None:
-        """Replace the contents of its folder with copies of these files; scripts run only in trusted outputs."""
+        """Replace the contents of the folder with copies of these files.
+
+        Scripts in outputs run only if `trusted` is true.
+        """
         notebooks = [*notebooks]
-        # JupyterLab lists the folder all the time, and shows a dialog if a file disappears meanwhile.
+        # JupyterLab lists the folder again and again, and shows a dialog if a file disappears during this time.
         for old in self.folder.iterdir():
             if old.name not in {path.name for path in notebooks}:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -404,7 +411,7 @@ class Notebook:
         """Run all cells, and wait until the run has ended and the kernel is idle.
 
         Raises:
-            AssertionError: a cell stopped the run, or could have stopped it on a faster page.
+            AssertionError: a cell did not run, or raised an error although it should not.
         """
         self.page.evaluate(_RUN_ALL)
         self.page.wait_for_function(_ENDED, timeout=_HANGS)

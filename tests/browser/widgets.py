@@ -110,9 +110,7 @@ EXPLORERS = {
 def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.Call]:
     """Return the lesson's calls of a module's functions whose names begin with `name`, by the number of the code cell.
 
-    The call of the inventory counts as one of `explore`.
-
-    A cell may contain only one such call.
+    The call of the inventory counts as a call of `explore`. A cell may contain only one such call.
     """
     code = [
         cell.source for cell in nbformat.read(SOLVED / f"{stem}.ipynb", as_version=4).cells if cell.cell_type == "code"
@@ -123,7 +121,7 @@ def calls(stem: str, module: str = "explore", name: str = "") -> dict[int, ast.C
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).replace("progress().inventory", "explore.inventory").startswith(f"{module}.{name}")
-        and ast.unparse(node.func) != "explore.my_sentence"  # it returns a string
+        and ast.unparse(node.func) != "explore.my_sentence"  # returns a string, not a widget
     ]
     assert len(dict(found)) == len(found), f"{stem}: two calls of {module} in one cell"
     return dict(found)
@@ -173,7 +171,7 @@ def use(cell: Locator, call: ast.Call) -> str:
     for act, words in EXPLORERS[name]:
         assert words not in cell.inner_text()
         act(cell)
-        expect(cell).to_contain_text(words, use_inner_text=True)  # ignores the hidden text that keeps room
+        expect(cell).to_contain_text(words, use_inner_text=True)  # ignores hidden text that only reserves space
     assert picture(cell) != before or not before
     return words
 

@@ -110,7 +110,7 @@ def test_seeds_are_spread_evenly_over_the_members(name):
 def test_there_are_no_hints_no_solution_and_no_yours(name):
     assert "no hints, because" in hint(name).text and "no hints, because" in hint(name, 3).text
     assert "no solution to look up" in solution(name).text and "def " not in solution(name).text
-    with pytest.raises(ValueError, match="each learner has another task"):
+    with pytest.raises(ValueError, match="learners get different tasks"):
         yours(name)
 
 

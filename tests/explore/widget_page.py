@@ -53,7 +53,7 @@ _PLAIN = """value => JSON.stringify(value, (_, x) =>
 def open_window(browser: Browser) -> Iterator[BrowserContext]:
     """Open one window for many pages, each of which is a tab.
 
-    For a page without a window, Chromium opens a new one, which takes twice as long as the page itself.
+    If no window is open, Chromium opens a new window for each page, which takes twice as long as the page itself.
     """
     window = browser.new_context()
     window.new_page()  # keeps the window open: it closes with its last tab

@@ -1,4 +1,4 @@
-"""Helpers with which the engine's tests write answers and read reports."""
+"""Write answers and read reports in the tests of the engine."""
 
 import re
 
@@ -19,7 +19,7 @@ def failure_message(exercise_, answer):
 
 
 def stable(message):
-    """Replace line numbers with their code, and decimal fractions: they change with a test file or a platform."""
+    """Replace lines and decimal fractions by placeholders, because they depend on the test file or the platform."""
     return re.sub(r"-?\d+\.\d{3,}", "#.###", re.sub(r"line \d+ \(`.*?`\)", "line N (`code`)", message))
 
 

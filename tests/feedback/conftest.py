@@ -1,4 +1,4 @@
-"""Small exercises that the tests of the engine use."""
+"""Declare small exercises for the tests of the engine."""
 
 import pytest
 from torch import nn

@@ -125,7 +125,7 @@ def test_the_fixed_task_says_that_each_learner_gets_their_own(monkeypatch):
 
 def test_task_explains_a_wrong_name():
     assert "No exercise is called mix_text. Did you mean mix_texts?" in str(task("mix_text"))
-    assert "`softmax` is no transfer exercise" in str(task("softmax"))
+    assert "`softmax` is not a transfer exercise" in str(task("softmax"))
 
 
 def test_an_unknown_member_is_an_error():

@@ -121,7 +121,7 @@ def test_a_step_after_the_right_result(mixed):
 def test_a_changed_milestone_on_the_same_line(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("dim=-1)", "dim=-1) ** 2")))
     sentence = "`softmax` on line 5 (`weights = torch.softmax(scaled, dim=-1) ** 2`) gives the weights, as it should."
-    assert sentence in report.message and "but the power on the same line gives something else" in report.message
+    assert sentence in report.message and "but the power on the same line gives a different result" in report.message
 
 
 def test_an_empty_intermediate_value_is_compared_too(mixed):
@@ -206,7 +206,7 @@ def test_a_line_that_repeats_another_value_is_named(product):
     """The second line computes the sums again; the product after it is right for its inputs."""
     report = diagnose(product, answer("a = x.cumsum(-1)\nb = x.cumsum(-1)\nreturn a @ b.mT", "x, y"))
     assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
-    assert "like line 2. No line gives the squares." in report.message
+    assert "and so does line 2. No line gives the squares." in report.message
 
 
 def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(product):

@@ -75,7 +75,7 @@ CAUSAL = lambda x: x.masked_fill(~torch.ones(x.shape).tril().bool(), -torch.inf)
     [
         (lambda x: CAUSAL(3 * x), ""),  # the first row is 1, 0, 0 and the rest above the diagonal 0 in every answer
         (lambda x: CAUSAL(x) * torch.ones(x.shape).tril(-1), "Only the diagonal is 0"),
-        (lambda x: CAUSAL(x) + torch.rand(x.shape).triu(1), "Only what lies above the diagonal differs"),
+        (lambda x: CAUSAL(x) + torch.rand(x.shape).triu(1), "Only the part above the diagonal differs"),
         (lambda x: torch.cat([CAUSAL(x)[:-1], x[-1:]]), "Only the last row differs"),
     ],
 )

@@ -277,7 +277,7 @@ def test_a_model_keeps_its_mode_and_its_hooks(declare_exercise):
 
     for answer in (ends_in_training_mode, removes_hooks):
         report = diagnose(run, with_name("run", answer))
-        assert report.property == "training" and "is not as before" in report.message
+        assert report.property == "training" and "the call changes" in report.message
 
 
 def test_every_opt_out_names_a_sweep_and_a_reason():

@@ -1,4 +1,4 @@
-"""Fixtures for the grading tests: sandboxes for the whole session, because starting a fork server is slow."""
+"""Provide sandboxes to the grading tests. A session shares them, because starting a fork server is slow."""
 
 from collections.abc import Iterator
 

@@ -25,17 +25,17 @@ def lesson_with_sources(name: str, folder: str = "solutions") -> tuple[lessons.L
 
 
 def reference_notebook(name: str) -> bytes:
-    """Return a page with the reference answers."""
+    """Return a notebook with the reference answers."""
     return notebook(lesson_with_sources(name)[1])
 
 
 def unsolved_notebook(name: str) -> bytes:
-    """Return a page as students receive it."""
+    """Return a notebook as students receive it."""
     return notebook(lesson_with_sources(name, "course")[1])
 
 
 def notebook_with_answer(exercise: str, source: str) -> bytes:
-    """Return a page with the reference answers, except for one exercise.
+    """Return a notebook with the reference answers, except for one exercise.
 
     The answer to a value exercise replaces the reference answer. Any other answer is added in a new cell after it.
     """

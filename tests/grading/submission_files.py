@@ -19,7 +19,10 @@ def student_copy(stem=SOFTMAX):
 
 
 def edited_copy(stem=SOFTMAX, words="mine", ids=True):
-    """Return a lesson's notebook with a cell of a student's; without `ids`, cells have no ids, as in old formats."""
+    """Return a lesson's notebook with an additional cell by a student.
+
+    Without `ids`, cells have no ids, as in old formats.
+    """
     notebook = student_copy(stem)
     notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": f"x = {words!r}", "outputs": []})
     if not ids:

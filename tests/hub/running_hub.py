@@ -179,7 +179,7 @@ def run_hub(folder: Path) -> Iterator[Hub]:
 
 
 def _copy_course(folder: Path) -> None:
-    """Copy the files of this checkout that git tracks, or would track, into a repository of their own."""
+    """Copy the files of this checkout that git tracks, or would track, into a new repository."""
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *SOURCES, "requirements.lock"],
         cwd=ROOT, check=True, capture_output=True, encoding="utf-8",

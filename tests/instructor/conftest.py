@@ -1,4 +1,4 @@
-"""The fixtures that several tests of releases use."""
+"""Provide the fixtures that several tests of releases use."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from tests.instructor.small_course import write_small_course
 
 @pytest.fixture
 def small(tmp_path):
-    """Return a course with one lesson, in a git repository of its own."""
+    """Return a course with one lesson, in its own git repository."""
     return write_small_course(tmp_path / "small")

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the inventory and of the reviews."""
+"""Provide fixtures for the tests of the inventory and of the reviews."""
 
 from pathlib import Path
 

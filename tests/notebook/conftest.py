@@ -1,4 +1,4 @@
-"""Fixtures of the home view's tests."""
+"""Provide fixtures for the tests of the home view."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of figures: texts that are hard to draw, and functions that read a figure back."""
+"""Help the tests of figures: texts that are hard to draw, and functions that read a figure's texts and colours."""
 
 import re
 from xml.etree import ElementTree

@@ -1,3 +1,3 @@
-"""nbval does not run the solved notebooks, because test_outputs.py compares them with a run that other tests share."""
+"""Exclude the solved notebooks from nbval: test_outputs.py compares them with a run that other tests share."""
 
 collect_ignore_glob = ["*.ipynb"]

@@ -12,7 +12,7 @@ from utils.instructor.strip import strip_answers
 from utils.lessons import ROOT, Lesson
 
 READ = (".html", ".json", ".js", ".css", ".txt", ".xml", ".inv", ".svg", ".ipynb", ".md")
-WITH_MARKERS = "CONTRIBUTING.html"  # this page explains the markers
+WITH_MARKERS = "CONTRIBUTING.html"  # the page that explains the markers
 
 
 def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:

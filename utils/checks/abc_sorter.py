@@ -1,4 +1,4 @@
-"""Exercises of lesson 09: attention with gated Q/K/V weights, a learning-rate schedule, and greedy sorting."""
+"""Define the exercises of lesson 09: attention with gated Q/K/V weights, a learning-rate schedule, greedy sorting."""
 
 import functools
 import math
@@ -149,8 +149,8 @@ exercise(
         ),
         "softmax-of-each-factor": Wrong(
             _gated.replace(gate=lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
-            "You apply a softmax to each factor and then multiply the factors: rows still sum to one, but every row is"
-            " a mix of the same few rows of B, so the gate can hardly be sharp. Apply one softmax after the product.",
+            "You apply a softmax to each factor and then multiply the factors. Every row of the gate is then a mix of"
+            " the same few rows of B, so the gate can hardly be sharp: apply one softmax after the product.",
         ),
     },
     equivalent={"by-hand": _gated.replace(gate=_gate_by_hand)},
@@ -264,8 +264,8 @@ def _starts_somewhere(probe):
         if not first.isfinite().all() or not torch.equal(first, again):
             found = "different numbers after the same manual_seed" if first.isfinite().all() else "nan or inf"
             return (
-                f"`{name}` starts with {found}: does it hold what was in memory? Fill it with small random numbers from"
-                " torch's global generator."
+                f"`{name}` starts with {found}: does it contain uninitialised memory? Fill it with small random"
+                " numbers from torch's global generator."
             )
         if first.abs().mean() > 3:
             return (
@@ -325,7 +325,7 @@ _wrong = attention_mistakes(_deep_attention.replace, width="the head's width")
 
 exercise(
     "DeepQKVAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_parameters,
     oracle=_oracle,
     milestones=_milestones,
@@ -356,7 +356,7 @@ exercise(
             " and a later token changes earlier weights. Set these scores to minus infinity before the softmax."
         ),
         "mirror-image": _wrong.mirror_image(
-            "Your mask is the mirror image: each position sees itself and what comes after it. Each row of the mask"
+            "Your mask is the mirror image: each position sees itself and all later positions. Each row of the mask"
             " belongs to a query, and should allow only the query's own position and earlier positions."
         ),
         "future-alone": _wrong.true_means_blocked(
@@ -435,9 +435,9 @@ exercise(
         " softmax, mix, merge, output layer.",
         "A weight has the shape [heads, embed_dim, d_head]. Multiply x [batch, seq, embed_dim] by it to get [batch,"
         " heads, seq, d_head]: use einsum, or give x an axis for the heads.",
-        'For each of q, k, v: torch.einsum("bse,hed->bhsd", x, weight). Then divide q @ k transposed by the square root'
-        " of d_head, set the scores to -inf where the mask is False, apply softmax, multiply by v, and finish with"
-        " transpose(1, 2), flatten(2) and o.",
+        'For each of q, k and v, compute torch.einsum("bse,hed->bhsd", x, weight). Then divide q @ k transposed by'
+        " the square root of d_head, set the scores to -inf where the mask is False, apply softmax, multiply by v, and"
+        " finish with transpose(1, 2), flatten(2) and o.",
     ),
 )
 
@@ -451,7 +451,7 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Rise correctly in the warm-up, then follow `fall(t)` times base_lr while t rises from 0 to 1."""
+    """Return the correct rate in the warm-up, and base_lr times `fall(t)` afterwards, where t rises from 0 to 1."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))
@@ -676,7 +676,7 @@ def _three_letters(probe):
 
 exercise(
     "sort_letters",
-    unswept={"texts": "the page promises three letters from a, b and c"},
+    unswept={"texts": "the lesson promises three letters from a, b and c"},
     oracle=_sort_by_topk,
     cases=lambda rand: [
         case(FakeSorter(rand), letters, note="with a model that does not sort")

@@ -145,7 +145,7 @@ exercise(
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),
     milestones=_renormalisation_steps,
     cases=lambda rand: [
-        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this page's attn_weights"),
+        case((_SCORES / 2**0.5).softmax(-1), causal_mask(6), page_example="this lesson's attn_weights"),
         case(rand(3, 3).softmax(-1), causal_mask(3)),
         case(rand(5, 5, scale=3.0).softmax(-1), rand.mask(5, 5)),
         case(rand(1, 4).softmax(-1), rand.mask(1, 4)),
@@ -228,7 +228,7 @@ exercise(
         "softmax-of-logs": lambda weights, mask: F.softmax(weights.log().masked_fill(~mask, -torch.inf), -1),
     },
     hints=Hints(
-        "Two steps: remove the hidden weights, then make each row sum to one again.",
+        "There are two steps: remove the hidden weights, then make each row sum to one again.",
         "In a product, True counts as 1 and False as 0. For the second step you need the sum of each row.",
         "Multiply by the mask; sum along the last axis with keepdim=True; divide.",
     ),
@@ -242,7 +242,10 @@ def _weights(scores, d_k, **steps):
 
 
 def _causal_steps(scores, d_k):
-    """Compute the milestones, except for the given scores and a mask after the softmax, which would be wrong here."""
+    """Compute the milestones.
+
+    Leave out the given scores, and values without the mask, which are wrong in this exercise.
+    """
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}
 
@@ -288,7 +291,7 @@ exercise(
     oracle=_weights_by_torch,
     milestones=_causal_steps,
     cases=lambda rand: [
-        case(_SCORES, d_k=2, page_example="this page's attn_scores"),
+        case(_SCORES, d_k=2, page_example="this lesson's attn_scores"),
         case(rand(3, 3), 2),
         case(rand(6, 6, scale=3.0), 16),
         case(rand(2, 4, 4, scale=2.0), 5),
@@ -462,8 +465,8 @@ exercise(
     hints=Hints(
         "Of ten numbers, eight are kept on average at p = 0.2. By what factor must these eight numbers grow to make up"
         " for the two dropped numbers?",
-        "Two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1 - p is"
-        " kept.",
+        "There are two steps: put zeros where keep is False, and divide the other numbers. On average, a fraction of 1"
+        " - p is kept.",
         "Multiply x by keep, then divide by one minus p.",
     ),
 )
@@ -508,7 +511,7 @@ def _milestones(p, x):
 
 exercise(
     "CausalAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
     milestones=_milestones,
@@ -604,9 +607,9 @@ exercise(
     hints=Hints(
         "Start from SelfAttention_v2. Three things are new: a batch axis in front, a mask before the softmax, and"
         " dropout after the softmax.",
-        "__init__: three Linear layers, a dropout layer, and the result of get_mask for the whole context as a buffer"
-        " called mask. forward: transpose only the last two axes of the keys, and slice the mask to the length of the"
-        " text.",
+        "In __init__, create three Linear layers and a dropout layer, and store the result of get_mask for the whole"
+        " context as a buffer called mask. In forward, transpose only the last two axes of the keys, and slice the"
+        " mask to the length of the text.",
         "Let n be the number of positions in x. Set the scores to -inf where self.mask[:n, :n] is False, divide them by"
         " the square root of keys.shape[-1], take the softmax along dim -1, apply self.dropout, and multiply by values"
         " with @.",

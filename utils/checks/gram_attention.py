@@ -1,4 +1,4 @@
-"""Exercises of lesson 11: the Gram determinant, attention scores computed from it, a layer, and texts to copy."""
+"""Define the exercises of lesson 11: the Gram determinant, scores from it, a layer, and texts to copy."""
 
 import itertools
 
@@ -608,7 +608,7 @@ def _layer_milestones(p, x, return_weights=False):
 
 exercise(
     "TripleProductAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_layer,
     milestones=_layer_milestones,
@@ -672,8 +672,8 @@ exercise(
             " weight; set their scores to minus infinity."
         ),
         "mask-reversed": _wrong.mirror_image(
-            "Your mask is the wrong way round: each position sees itself and the positions after it. It should see"
-            " itself and the positions before it."
+            "Your mask is transposed: each position sees itself and the positions after it. It should see itself and"
+            " the positions before it."
         ),
         "not-itself": Wrong(
             _layer.replace(change_mask=lambda mask: mask.tril(-1) | (torch.arange(mask.numel()).view_as(mask) == 0)),
@@ -761,7 +761,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "It is a causal multi-head layer with one more projection. Only the scores and their scale change.",
+        "This is a causal multi-head layer with one additional projection. Only the scores and their scale change.",
         "Project, split into heads, rotate q, k and r with apply_rope, and call gram_scores. Then scale, mask, apply"
         " softmax, and go on as in every multi-head layer.",
         "unflatten(-1, (n_head, d_head)) and transpose split the heads. Divide gram_scores by d_head to the power 1.5"

@@ -1,6 +1,7 @@
-"""Exercises of lesson 10: in-context linear regression with one attention layer.
+"""Define the exercises of lesson 10: in-context linear regression with one attention layer.
 
-The exercises cover a sampler of prompts, the layer, its QK and OV circuits, and the estimators that describe it."""
+The exercises cover a sampler of prompts, the layer, its QK and OV circuits, and the estimators that describe it.
+"""
 
 from typing import NamedTuple
 
@@ -702,8 +703,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "It is lesson 05's layer with two differences: the queries come from z_q, the keys and values from z; and"
-        " each head is n_embd wide.",
+        "This is lesson 05's layer with two differences: the queries come from z_q, but the keys and values from z,"
+        " and each head is n_embd wide.",
         "unflatten(-1, (n_head, n_embd)) and a transpose split the heads. No mask is needed.",
         "Make q from q_proj(z_q), and k and v from z, each [n, heads, seq, n_embd]. Compute softmax(q @ k.mT / square"
         " root of n_embd) @ v, move the head axis back after the questions' axis, flatten, and apply o_proj.",
@@ -1169,7 +1170,7 @@ exercise(
         ),
         "averaged-over-prompts": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),
-            "Your mean also runs over the prompts, so each prompt's step is n times too small. Every prompt has its own"
+            "You also average over the prompts, so each prompt's step is n times too small. Every prompt has its own"
             " β and its own loss: the mean over its L examples.",
         ),
         "one-beta-for-all-prompts": Wrong(

@@ -262,10 +262,10 @@ exercise(
             " 0 / 0 is nan."
         ),
         "eps-fixed": _norm.replace(change_eps=lambda eps: 1e-6).wrong(
-            "Your eps is 1e-6, whatever is passed. Store the argument and use it."
+            "Your eps is always 1e-6. Store the argument and use it."
         ),
         "eps-of-torch": _norm.replace(change_eps=lambda eps: 1e-5).wrong(
-            "Your eps is 1e-5, whatever is passed. That is the default of torch's own layer norm; use the argument."
+            "Your eps is always 1e-5, the default of torch's own layer norm. Use the argument."
         ),
         "eps-of-torch-by-default": Wrong(
             _norm,
@@ -302,13 +302,13 @@ exercise(
         ),
     },
     hints=Hints(
-        "You did it for one vector. Now the mean and the variance need an axis, so that each token is normalised"
+        "You have normalised one vector. Now the mean and the variance need an axis, so that each token is normalised"
         " independently.",
         "Along dim -1, with keepdim so that the shapes fit: subtract the mean, then divide by the square root of"
         " (variance + eps). Then apply w and b.",
-        "__init__: store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. forward:"
-        " compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square root of"
-        " (var + self.eps), multiply by self.w and add self.b.",
+        "In __init__, store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. In"
+        " forward, compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square"
+        " root of (var + self.eps), multiply by self.w and add self.b.",
     ),
 )
 
@@ -466,7 +466,7 @@ exercise(
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
             "Your norm1 has the parameters weight and bias and an eps of 1e-5, as torch's own layer norm does. Use the"
-            " LayerNorm that you wrote, which has other names and another eps.",
+            " LayerNorm that you wrote, which has other names and a different eps.",
             initial_parameters=_parameters_of_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(
@@ -502,6 +502,6 @@ exercise(
         "The layer has two parts and three steps: attend, normalise the result, and add it to the input of the layer.",
         "self_attn is a SingleHeadAttention of embed_dim, and norm1 is your LayerNorm of embed_dim. Only what"
         " attention returns goes through the norm.",
-        "forward: call self.self_attn with src and the mask; apply self.norm1 to the result; add src.",
+        "In forward, call self.self_attn with src and the mask, apply self.norm1 to the result, and add src.",
     ),
 )

@@ -124,14 +124,14 @@ def _heads_start_apart(probe):
     if first is None or second is None or not torch.equal(first, second):
         return None
     return (
-        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Make each head with a"
-        " separate call, so that each samples its own weights."
+        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Create each head with a"
+        " separate call, so that each head samples its own weights."
     )
 
 
 exercise(
     "MultiHeadAttentionWrapper",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_wrapper,
     oracle=_run_heads,
     milestones=_wrapper_values,
@@ -171,7 +171,7 @@ exercise(
             " torch does not search a plain Python list or tuple, and has its own list for modules.",
         ),
         "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
-            "Your result holds head 0 every time, and never the other heads. Each head has its own weights and computes"
+            "Your result contains head 0 several times and no other head. Each head has its own weights and computes"
             " a different attention pattern, so run every head once."
         ),
         "interleaved": _run_heads.replace(join=lambda heads: torch.stack(heads, dim=-1).flatten(-2)).wrong(
@@ -242,10 +242,9 @@ exercise(
     misconceptions={
         "view-without-transpose": Wrong(
             lambda x, num_heads: x.reshape(x.shape[0], num_heads, x.shape[1], -1),
-            "The shape is right, but the numbers are in the wrong places: the view runs through the text row by row,"
-            " so head 0 got whole vectors of the first positions instead of its slice of every position. First split"
-            " the"
-            " width, then swap positions and heads.",
+            "The shape is right, but the view runs through the text row by row, so head 0 got whole vectors of the"
+            " first positions instead of its slice of every position. First split the width, then swap positions and"
+            " heads.",
         ),
         "not-transposed": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)),
@@ -285,7 +284,7 @@ exercise(
     hints=Hints(
         "Take one position whose vector has 6 entries, and split this vector into 3 heads. Which entries belong to head"
         " 1?",
-        "Two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
+        "There are two steps: view the last axis as two axes, num_heads and d_head; then swap two axes.",
         "x.view(batch, seq, num_heads, -1) splits the width; transpose(1, 2) moves the head axis before the position"
         " axis.",
     ),
@@ -491,7 +490,7 @@ _wrong = attention_mistakes(_multi_head.replace, width="the head's width")
 
 exercise(
     "MultiHeadAttention",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_initial_parameters,
     oracle=_by_torch,
     milestones=_milestones,
@@ -646,9 +645,9 @@ exercise(
         " layer.",
         "Use one W_query, W_key and W_value of width d_out for all heads, and apply split_heads to each result. Scores,"
         " softmax and the weighted sum of values then work on the last two axes, as in CausalAttention.",
-        "scores: queries @ keys transposed on the last two axes, divided by the square root of the head's width; -inf"
-        " where mask is False; softmax; dropout; @ values; then merge_heads, then out_proj. If d_out is not divisible"
-        " by num_heads, raise an error in __init__.",
+        "Multiply queries by keys, transposed on the last two axes, divide by the square root of the head's width, set"
+        " -inf where mask is False, apply softmax and dropout, multiply by values, and call merge_heads and out_proj."
+        " If d_out is not divisible by num_heads, raise an error in __init__.",
     ),
 )
 
@@ -949,7 +948,7 @@ def _means(probe):
 
 
 def _names_one_of_two(probe):
-    """Check a pattern with two equal means above the threshold, for which the page accepts both names."""
+    """Check a pattern with two equal means above the threshold, for which the lesson accepts both names."""
     pattern = _uniform_pattern(6)
     for row in range(2, 6):
         pattern[row, : row + 1] = 0.1 / (row - 1)

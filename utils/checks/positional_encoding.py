@@ -165,7 +165,7 @@ exercise(
     oracle=sinusoids,
     milestones=_angle_values,
     cases=lambda rand: [
-        case(torch.arange(4.0), 4, page_example="positions 0 to 3, as on this page"),
+        case(torch.arange(4.0), 4, page_example="positions 0 to 3, as in this lesson"),
         case(torch.arange(7.0), 4),
         case(torch.arange(5.0), 6, base=10000.0),
         case(rand(5).abs() * 10, 8, note="with positions that are out of order and not integers"),
@@ -181,11 +181,10 @@ exercise(
             " 20, and then its rows should belong to the positions 20, 21, 22."
         ),
         "base-fixed": _waves.replace(base_is=lambda base: 100.0).wrong(
-            "Your base is 100, whatever is passed. The base decides how slow the slowest wave is, so use the argument."
+            "Your base is always 100. The base decides how slow the slowest wave is, so use the argument."
         ),
         "ten-thousand": _waves.replace(base_is=lambda base: 10000.0).wrong(
-            "Your base is 10000, as in the paper of 2017, whatever is passed. Use the argument, whose default here is"
-            " 100."
+            "Your base is always 10000, as in the paper of 2017. Use the argument, whose default here is 100."
         ),
         "every-entry-its-own-speed": Wrong(
             _waves.replace(
@@ -353,7 +352,7 @@ def _has_far_rows(probe):
 
 exercise(
     "PositionalEncoding",
-    unswept={"parameters": "the page lets the layer save its table as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its table as a buffer"},
     initial_parameters=_no_parameters,
     oracle=_add_positions,
     milestones=lambda p, x: {"the encodings of the positions": _encode_positions(x)},
@@ -557,8 +556,7 @@ exercise(
             " speed; otherwise, attention cannot tell positions apart."
         ),
         "base-a-hundred": _rotate.replace(base_is=lambda base: 100.0).wrong(
-            "Your base is always 100, the default of positional_encoding, whatever is passed. Use the argument, whose"
-            " default is 10000."
+            "Your base is always 100, the default of positional_encoding. Use the argument, whose default is 10000."
         ),
         "starts-at-one": _rotate.replace(at=lambda x: _positions(x) + 1).wrong(
             "You added one to every position, so the first token is rotated too. Position 0 should stay unchanged."
@@ -581,9 +579,9 @@ exercise(
             " with the plus sign second."
         ),
         "halves-at-the-end": _rotate.replace(join=_halves).wrong(
-            "You rotate the pairs correctly but return them in a different order: all first entries, then all second"
-            " entries. If queries and keys are both shuffled in this way, their dot products stay the same, but"
-            " anything else that reads the vectors is affected: put each rotated pair back into the same two entries."
+            "You return all first entries of the rotated pairs, then all second entries. Dot products stay the same"
+            " if queries and keys are shuffled in the same way, but nothing else does: put each rotated pair back"
+            " into its two entries."
         ),
         "halves-as-pairs": _rotate.replace(cut=lambda x: x.chunk(2, dim=-1), join=_halves).wrong(
             "You pair entry i with entry i + d/2, as some libraries do, but weights that were trained with one pairing"
@@ -594,7 +592,7 @@ exercise(
             " start, and distant positions look close. Each pair needs its own speed."
         ),
         "base-ignored": _rotate.replace(base_is=lambda base: 10000.0).wrong(
-            "Your base is 10000, whatever is passed. Use the argument."
+            "Your base is always 10000. Use the argument."
         ),
         "half-the-exponent": _rotate.replace(power=lambda d: _pairs(d) / 2).wrong(
             "Your exponent is i / d_head and should be 2i / d_head. As a result, the slow pairs rotate too fast."
@@ -621,7 +619,7 @@ exercise(
         "Take one pair (a, b) as a point in the plane. Where is it after a rotation by the angle t?",
         "x[..., 0::2] are the first entries of all pairs, and x[..., 1::2] are the second entries. The angles form the"
         " same table as in positional_encoding: positions times speeds.",
-        "first: a cos - b sin; second: a sin + b cos. To put them side by side again, stack them along a new last"
-        " axis, then flatten the last two axes.",
+        "The first result is a cos - b sin, the second is a sin + b cos. To put them side by side again, stack them"
+        " along a new last axis, then flatten the last two axes.",
     ),
 )

@@ -442,7 +442,7 @@ exercise(
         _square_head(rand, 5, 6, 2),
         _square_head(rand, 4, 3, 3, mask=causal_mask(4)),
         _square_head(rand, 6, 4, 8, mask=rand.mask(6, 6)),
-        case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, page_example="this page's inputs and the mask that hides journey"),
+        case(*_W[:2], INPUTS, mask=_HIDES_JOURNEY, page_example="this lesson's inputs and the mask that hides journey"),
     ],
     returns=Float("seq seq"),
     properties=[rows_sum_to_one(), hides_with_minus_infinity, finite_when_scaled()],

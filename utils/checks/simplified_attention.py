@@ -90,9 +90,8 @@ exercise(
     misconceptions={
         "share-of-the-sum": Wrong(
             lambda: DIVIDED_SCORES,
-            "You divided each score by the sum of the scores. These six results do sum to one, but a negative score"
-            " would get a negative weight and a sum near zero would make the weights huge; softmax takes exp first,"
-            " which makes every number positive.",
+            "You divided each score by the sum of the scores. A negative score then gets a negative weight, and a sum"
+            " near zero makes the weights huge; softmax takes exp first, which makes every number positive.",
         ),
         "not-normalised": Wrong(
             lambda: SCORES.exp(),
@@ -168,7 +167,7 @@ exercise(
         "the weighted vectors?": SCORES.softmax(0)[:, None] * INPUTS,
         "the context vector": SCORES.softmax(0) @ INPUTS,
     },
-    atol=4e-5,  # accepts the numbers printed on the page, but not a weighted sum whose weights lack exp
+    atol=4e-5,  # accepts the numbers printed in the lesson, but not a weighted sum whose weights lack exp
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
@@ -297,7 +296,7 @@ exercise(
         case(rand(4) - 1000, 0, note="with numbers near -1000"),
         case(_rows_apart(rand), 1, note="with scores that are 500 lower in the second row"),
         case(_one_apart(rand), -1, note="with one number that is far from the other numbers in its row"),
-        case(torch.tensor([100.0, 99.0]), dim=0, page_example="the scores 100 and 99, as on this page"),
+        case(torch.tensor([100.0, 99.0]), dim=0, page_example="the scores 100 and 99, as in this lesson"),
     ],
     returns=Float(),
     misconceptions={
@@ -500,7 +499,7 @@ exercise(
     oracle=_attend,
     milestones=_attention_steps,
     cases=lambda rand: [
-        case(INPUTS, page_example="this page's inputs"),
+        case(INPUTS, page_example="this lesson's inputs"),
         case(rand(2, 3)),
         case(rand(4, 3)),
         case(rand(6, 2)),
@@ -557,8 +556,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "You did it for one query: scores, then weights, then a weighted sum. Which of the three steps changes when"
-        " every token is a query?",
+        "You have done this for one query: scores, then weights, then a weighted sum. Which of the three steps changes"
+        " when every token is a query?",
         "You can compute all scores at once, as the product of inputs and its own transpose. Row i holds the scores of"
         " query i.",
         "The scores are inputs @ its transpose; the weights are their softmax along the last axis; the context vectors"

@@ -1,4 +1,4 @@
-"Exercise of lesson 00: a warm-up that shows every status of a check: todo, failed and passed."
+"""Define the exercise of lesson 00: a warm-up that shows every status of a check: todo, failed and passed."""
 
 import torch
 

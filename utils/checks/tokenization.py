@@ -318,8 +318,8 @@ exercise(
         ),
         "list-against-tuple": Wrong(
             lambda ids, pair, new_id: list(ids),
-            "You merged nothing. If you compare a slice of ids with the pair, convert one of them first: the slice is a"
-            " list, the pair is a tuple, and in Python a list is never equal to a tuple.",
+            "You merged nothing. A slice of ids is a list and the pair is a tuple, and in Python a list never equals"
+            " a tuple: convert one of them before you compare them.",
         ),
         "changes-its-input": _in_place,
     },
@@ -363,8 +363,8 @@ def _last_of_the_best(counts):
 
 @wrong_answer
 def _within_words(text, n_merges):
-    """Your merges never cross a space, as in GPT-2's tokenizer, which this page describes later. Here pairs are counted
-    in the whole text, where the last letter of a word and the space after it are also a pair.
+    """Your merges never cross a space, as in GPT-2's tokenizer, which this lesson describes later. Here pairs are
+    counted in the whole text, where the last letter of a word and the space after it are also a pair.
     """
     first, *others = text.split(" ")
     words = [list(word.encode()) for word in (first, *(f" {word}" for word in others))]
@@ -539,10 +539,10 @@ def _stored(text, tokenizer):
 
 
 def _pieces(text, tokenizer):
-    """Return the text of each token. GPT-2's table maps its characters to bytes.
+    """Return the text of each token. GPT-2's table maps the characters of stored tokens to bytes.
 
     Raises:
-        ValueError: the text is empty. The page promises nothing for this case: `batch_decode([])` is `[""]`.
+        ValueError: the text is empty. The lesson promises nothing for this case: `batch_decode([])` is `[""]`.
     """
     if not text:
         raise ValueError("the text is empty.")
@@ -1175,9 +1175,8 @@ exercise(
         ),
         "no-top-k": Wrong(
             _sample_from("no-top-k"),
-            "You also sample tokens outside the top k. Each of these tokens is unlikely, but in a large vocabulary"
-            " there are so many of them that one is sampled from time to time and can ruin a text: their probability"
-            " must be 0.",
+            "You also sample tokens outside the top k. Each of these tokens is unlikely, but a large vocabulary has"
+            " so many of them that they ruin a text from time to time: their probability must be 0.",
         ),
         "neither": Wrong(
             _sample_from("neither"),

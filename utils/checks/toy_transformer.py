@@ -1,4 +1,4 @@
-"""Exercises of lesson 08: the toy transformer, its loss, a training step, and the generation loop."""
+"""Define the exercises of lesson 08: the toy transformer, its loss, a training step, and the generation loop."""
 
 from dataclasses import replace
 
@@ -136,7 +136,7 @@ _TWO_LAYERS = case(torch.tensor([[3, 1, 4, 1, 5]]), init=(7, 4, 2))
 
 exercise(
     "CogModel",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_model_parameters,
     oracle=_model,
     milestones=_model_values,
@@ -154,8 +154,8 @@ exercise(
             _TWO_LAYERS,
             remove_last_layer,
             lambda exercise: observe_oracle(exercise, replace(_TWO_LAYERS, init=(7, 4, 1))).value,
-            "After the last layer is removed from `layers`, your model should compute what a model with one layer less"
-            " computes, but does not. A later cell of this lesson removes layers, so forward should go through"
+            "After the last layer is removed from `layers`, your model should compute the same as a model with one"
+            " layer less, but it does not. A later cell of this lesson removes layers, so forward should go through"
             " `self.layers`.",
         ),
     ],
@@ -330,7 +330,7 @@ _WRONG_LOSSES = {
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
-    """Sample tokens and `asked`, which selects one answer per text that ends with STOP, or `scattered` tokens."""
+    """Sample tokens and `asked`, which marks one answer in each text, including its STOP, or `scattered` tokens."""
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)
     end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)
@@ -519,7 +519,10 @@ def _training_step(
     move=lambda model, optimizer: optimizer.step(),
     returns=lambda loss, recompute: loss.item(),
 ):
-    """Take a training step. `returns(loss, recompute)` computes the result; `cleared` selects parameters."""
+    """Take a training step.
+
+    `returns(loss, recompute)` computes the result; `cleared` selects the parameters whose gradients are cleared.
+    """
     tokens, asked = batch
     parameters = list(model.parameters())
     model.train(mode)
@@ -600,7 +603,7 @@ def _one_step_of_its_optimizer(probe):
 
 exercise(
     "training_step",
-    unswept={"training": "the page calls this function with a model in training mode"},
+    unswept={"training": "the lesson calls this function with a model in training mode"},
     oracle=_training_step,
     view=view_training_step,
     cases=lambda rand: [
@@ -915,7 +918,7 @@ exercise(
         ),
     },
     hints=Hints(
-        "It is the loop of lesson 01 with a way to stop: read the logits at the last position, append the best token,"
+        "This is the loop of lesson 01 with a way to stop: read the logits at the last position, append the best token,"
         " repeat.",
         'encode returns the ids; with return_tensors="pt", it returns them as a batch of one text. Look at the best'
         " token before you append it: if it is 0, leave the loop.",

@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: the logit lens, activation patching, removing a head, and the score of an induction head."""
+"""Define the exercises of lesson 13: the logit lens, patching, removing a head, and an induction score."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ exercise(
             "You average the stream over all positions. Only the last position predicts the next token."
         ),
         "probabilities": _lens.replace(result=lambda logits: logits.softmax(-1)).wrong(
-            "Your rows are probabilities. Return the logits; the page applies softmax later."
+            "Your rows are probabilities. Return the logits; the lesson applies softmax later."
         ),
         "backwards": _lens.replace(rows=lambda s: s.flip(0)).wrong(
             "The rows are in reverse order. Row 0 is read before the first block, the last row after the last block."
@@ -365,7 +365,7 @@ def _what_was_exchanged(probe):
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
             logits = oracle.run(other_place).value[0]
-            # All replacements that change nothing look the same.
+            # Replacements that change nothing cannot be distinguished.
             changes_logits = not values_equal(logits, clean_logits, 1e-3)
             if (i, j) != (layer, position) and changes_logits and values_equal(your_logits, logits, 1e-4):
                 return (

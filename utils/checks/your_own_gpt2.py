@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, and the key-value cache."""
+"""Define the exercises of lesson 12: GPT-2's MLP and block, the whole model, its checkpoint, the key-value cache."""
 
 from __future__ import annotations
 
@@ -266,8 +266,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "Two layers and a function in between: widen the vector, apply the function, and project it back to its"
-        " original width.",
+        "The MLP consists of two layers with a function in between: widen the vector, apply the function, and project"
+        " it back to its original width.",
         "__init__ should create c_fc, from d_model to d_mlp, and c_proj, which maps back. forward should call them in"
         " this order, with gelu on the result of c_fc.",
         "nn.Linear has a bias by default. Apply c_fc, then gelu, then c_proj, and add nothing to the result.",
@@ -532,7 +532,7 @@ def _without_mlp(exercise):
 
 exercise(
     "Block",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_block_parameters,
     oracle=_run_block,
     milestones=_block_milestones,
@@ -575,7 +575,7 @@ exercise(
     },
     hints=Hints(
         "Both halves have the same form: read the stream through a norm, and add the result to the stream.",
-        "Create the four parts in the order in which the page lists them. In forward, the first half uses ln_1 and"
+        "Create the four parts in the order in which the lesson lists them. In forward, the first half uses ln_1 and"
         " attn; the second half uses ln_2 and mlp, on the stream that the first half returned.",
         "First apply ln_1 and attn to x, and add the result to x; then do the same with ln_2 and mlp. The second"
         " argument of LayerNorm is config.eps.",
@@ -655,7 +655,7 @@ def _future_changes_nothing(probe):
 
 exercise(
     "GPT",
-    unswept={"parameters": "the page lets the layer save its mask as a buffer"},
+    unswept={"parameters": "the lesson lets the layer save its mask as a buffer"},
     initial_parameters=_gpt_parameters,
     oracle=_gpt,
     milestones=_gpt_milestones,

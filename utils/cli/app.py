@@ -1,4 +1,4 @@
-"""The `coginst` command: its Typer `app`, and how its commands report errors."""
+"""Define the Typer `app` of the `coginst` command, and report the errors of its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The complete `coginst` command: `app` with all its commands."""
+"""Assemble the complete `coginst` command: `app` with all its commands."""
 
 from utils.cli import book, grading, instructor, learner
 from utils.cli.app import INSTRUCTORS, LEARNERS, MAINTAINERS, app

@@ -81,7 +81,7 @@ def _packages() -> list[Finding]:
             findings.append(Finding(name, "not installed", INSTALL))
             continue
         pinned = tested.get(name, version)
-        same = version.split("+")[0] == pinned  # 2.13.0+cpu is 2.13.0
+        same = version.split("+")[0] == pinned  # 2.13.0+cpu counts as 2.13.0
         findings.append(
             Finding(name, version)
             if same

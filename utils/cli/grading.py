@@ -1,4 +1,4 @@
-"""The commands that collect and grade a class's work. docs/grading.md walks through them."""
+"""Define the commands that collect and grade a class's work. docs/grading.md walks through them."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def parse_limits(text: str) -> ResourceLimits:
     """Parse limits such as "10s,2G", "30s" or "500M".
 
     Raises:
-        GradingError: a part of the text is no limit, or is 0.
+        GradingError: a part of the text is not a limit, or is 0.
     """
     from utils.grading.judge.submissions import GradingError
 

@@ -1,7 +1,7 @@
 """Create .venv, install the packages of the course in it, and configure Jupyter. `make lab` and `make test` run this.
 
 This file runs before any package is installed, and with any Python that a user may have. So it uses only the standard
-library, and no syntax that a Python which is too old cannot read.
+library, and only syntax that an outdated Python can parse.
 
 Usage: python utils/cli/install.py [EXTRAS]     such as dev,book; without extras, what a learner needs
 """
@@ -75,7 +75,7 @@ def describe_progress(expected: int) -> str:
     """Return a progress bar: the first half shows the packages that are found, the second half those installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
-    if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the words of pip and of uv
+    if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the output of pip and of uv
         found = expected
     installed = len(glob.glob(str(packages_folder() / "*.dist-info"))) if found == expected else 0
     done = min(found, expected) + min(installed, expected)

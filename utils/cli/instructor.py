@@ -1,4 +1,4 @@
-"""Commands for instructors and maintainers: write, build and release lessons, train models, test the checks."""
+"""Define the commands for instructors: write, build and release lessons, train models, test the checks."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def ready(
 ) -> None:
     """Do everything that a new or changed lesson needs before a commit, and list what is left for you.
 
-    Exit with status 1 if the tests would fail."""
+    Exit with status 1 if the tests would fail.
+    """
     from utils.instructor.ready import FinishedStep, prepare_lesson
 
     def print_step(finished: FinishedStep) -> None:
@@ -183,7 +184,8 @@ def release(
     replace: bool = typer.Option(False, "--replace", help="Replace an existing zip file."),
 ) -> None:
     """Pack the course for students: a zip file without answers, which works with `make lab`. If the
-    zip file would contain an answer, nothing is written."""
+    zip file would contain an answer, nothing is written.
+    """
     from utils.instructor import release as packer
 
     with report_errors():
@@ -208,7 +210,8 @@ def publish(
     ),
 ) -> None:
     """Add a release to a branch as one commit, for learners on JupyterHub. Nothing is pushed, and the work tree stays
-    as it is."""
+    as it is.
+    """
     from utils.instructor import publish as publisher
 
     with report_errors():
@@ -239,7 +242,8 @@ def link(
     ),
 ) -> None:
     """Print links for learners. A link pulls the newest release into the learner's home on the hub, and opens a
-    lesson."""
+    lesson.
+    """
     from utils.instructor.publish import pull_links
 
     with report_errors():
@@ -258,7 +262,8 @@ def export_nbgrader(
     replace: bool = typer.Option(False, "--replace", help="Replace assignments that differ."),
 ) -> None:
     """Write lessons as nbgrader assignments, with answers, into FOLDER/source. Then run nbgrader's
-    generate_assignment."""
+    generate_assignment.
+    """
     from utils.instructor.nbgrader import export as nbgrader
 
     with report_errors():

@@ -14,7 +14,7 @@ from utils.cli.configure import is_configured
 from utils.feedback.learner_data import learner_folder, notebook_folder
 from utils.lessons import ROOT, write_atomically
 
-# Variables that move the files of Jupyter, IPython and matplotlib out of the home folder.
+# These environment variables tell Jupyter, IPython and matplotlib to store their files outside the home folder.
 HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "MPLCONFIGDIR")
 PORT, LAST_PORT, RETRIES = 8888, 65535, 50
 

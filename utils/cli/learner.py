@@ -1,4 +1,4 @@
-"""Commands for learners: open the course, reset lessons, fetch GPT-2, check the installation."""
+"""Define the commands for learners: open the course, reset lessons, fetch GPT-2, check the installation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def lab(
 @app.command(rich_help_panel=LEARNERS)
 def configure() -> None:
     """Configure Jupyter for the course: lessons open as notebooks, and short messages replace expected tracebacks. The
-    settings apply to the whole Python environment, so use it only for the course."""
+    settings apply to the whole Python environment, so use it only for the course.
+    """
     from utils.cli import configure as configuring
 
     with report_errors():
@@ -52,7 +53,8 @@ def fetch(
     what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2 is the real GPT-2 (550 MB)."),
 ) -> None:
     """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. No other command uses the
-    network."""
+    network.
+    """
     from utils.cli import fetch as fetcher
 
     with report_errors():
@@ -66,13 +68,14 @@ app.add_typer(progress, name="progress", rich_help_panel=LEARNERS)
 
 @progress.callback()
 def _group() -> None:
-    """With a callback, Typer keeps the name of the only command."""
+    """Do nothing. Without a callback, Typer would omit the name of the only command."""
 
 
 @progress.command()
 def merge(file: Path = typer.Argument(..., help="The progress file from another machine: .progress.json.")) -> None:
     """Add the progress from a file to the progress on this machine. An exercise is passed if it was passed on either
-    machine."""
+    machine.
+    """
     from utils.feedback import progress
 
     with report_errors():

@@ -1,4 +1,4 @@
-"""The course's explorers: widgets that compute in the browser and show which numbers a control changes.
+"""Provide the explorers: widgets that compute in the browser and show which numbers a control changes.
 
 An explorer starts at an interesting setting. Each function returns a widget that works without a kernel; the widget's
 `state` contains the values of the controls. A terminal, a printed page and CI show one sentence instead of the widget;

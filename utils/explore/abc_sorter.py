@@ -1,4 +1,4 @@
-"""Explorer for the ABC sorter: type three letters to see how the model sorts them."""
+"""Provide an explorer for the ABC sorter: type three letters to see how the model sorts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NORMS = ("norm1", "norm2", "final_norm")
 def sorter(model: Any, letters: str = "cab") -> Widget:
     """Show how the model sorts three letters step by step: the probabilities, and the attention weights of each head.
 
-    Each head can be switched off. The page computes everything from the model's parameters. The static version is
+    Each head can be switched off. The browser computes everything from the model's parameters. The static version is
     `show.trace(sorting.trace(model, letters))`. In a terminal, `python -m utils.models.abc_sorter` asks for letters.
 
     Args:

@@ -1,4 +1,4 @@
-"""Explorer for the causal mask: move along a sequence and see which positions each query may attend to."""
+"""Provide an explorer for the causal mask: move along a sequence and see which positions each query may attend to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explorer for the dot product: rotate and stretch two arrows."""
+"""Provide an explorer for the dot product: rotate and stretch two arrows."""
 
 from __future__ import annotations
 

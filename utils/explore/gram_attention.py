@@ -1,4 +1,4 @@
-"""Explorer for the Gram score: move the key, and see the volume spanned by key, query and reference."""
+"""Provide an explorer for the Gram score: move the key, and see the volume spanned by key, query and reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explorer for in-context regression: set w and μ for a pair of heads, and see the error."""
+"""Provide an explorer for in-context regression: set w and μ for a pair of heads, and see the error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIGHEST = 11.0  # the largest value of μ on the slider
 def regression() -> Widget:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
-    For a given w, the error is a parabola in μ. The page knows the coefficients of this parabola for every w on the
+    For a given w, the error is a parabola in μ. The browser knows the coefficients of this parabola for every w on the
     slider, so it shows the exact error on the 4,000 prompts. Learners can also drag the point. The static version is
     `show.valley`.
 

@@ -1,4 +1,4 @@
-"""Collect a model's parameters by name, and pack them as float32 bytes for the page."""
+"""Collect a model's parameters by name, and pack them as float32 bytes for the browser."""
 
 from __future__ import annotations
 

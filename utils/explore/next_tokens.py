@@ -1,4 +1,4 @@
-"""Explorer for the next token: the likeliest tokens for a temperature and top-k, and a text that grows by sampling."""
+"""Provide an explorer for the next token: its likeliest candidates, and a text that grows by sampling."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # the page receives the names of only the most likely tokens, at most this many
-CHIPS = 60  # the page shows at most this many tokens, from the end of a text
+NAMED = 1000  # the browser receives the names of only the most likely tokens, at most this many
+CHIPS = 60  # the browser shows at most this many tokens, from the end of a text
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -29,8 +29,8 @@ def next_token(
 ) -> Widget:
     """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
-    The page receives all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel for
-    new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The browser receives all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel
+    for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
         model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
@@ -59,7 +59,7 @@ def next_token(
     def answer_question(widget: Widget, message: Mapping[str, Any]) -> None:
         try:
             answer = reader.answer(message)
-        except Exception as problem:  # a learner's model may raise any exception, but the page needs a reply
+        except Exception as problem:  # a learner's model may raise any exception, but the browser needs a reply
             answer = {"refused": str(problem) or type(problem).__name__}
         widget.send({"ask": message["ask"], **answer})
 
@@ -67,7 +67,7 @@ def next_token(
 
 
 class _NextTokenService:
-    """Runs the model to answer the page's requests."""
+    """Runs the model to answer the browser's requests."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model, self.tokenizer = model, tokenizer

@@ -1,4 +1,4 @@
-"""Explorer for layer norm: shift and scale the input, and see how the output changes."""
+"""Provide an explorer for layer norm: shift and scale the input, and see how the output changes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     """Ask for a guess, and show the answer and its explanation only after the guess.
 
     Enter or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong type, such
-    as a word instead of a number, does not reveal the answer. After a wrong first guess, the page says in which
+    as a word instead of a number, does not reveal the answer. After a wrong first guess, the widget says in which
     direction the answer is, and allows a second guess. Only the first guess counts: it is recorded for `progress()`,
     together with how sure the learner was ("" if they did not say).
 

@@ -1,4 +1,4 @@
-"""Explorer for one query: its scores with all keys, the weights, and the weighted sum of the values."""
+"""Provide an explorer for one query: its scores with all keys, the weights, and the weighted sum of the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explorer for the division by √d_k: the softmax of random scores for narrow and wide keys."""
+"""Provide an explorer for the division by √d_k: the softmax of random scores for narrow and wide keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Widget:
     """Show the softmax of one row of random scores, with a slider for d_k and a switch for the division by √d_k.
 
     The query and the `seq` keys have standard normal entries. Only their first d_k entries are used, so the slider does
-    not change the sample. With the default seed, the first sample behaves like the mean of many samples. The page
+    not change the sample. With the default seed, the first sample behaves like the mean of many samples. The browser
     itself draws all later samples. The static version is `show.saturation()`.
 
     Returns:

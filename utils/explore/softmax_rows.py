@@ -1,4 +1,4 @@
-"""Explorer for the softmax: multiply and shift a row of scores."""
+"""Provide an explorer for the softmax: multiply and shift a row of scores."""
 
 from __future__ import annotations
 

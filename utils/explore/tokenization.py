@@ -1,4 +1,4 @@
-"""Explorer for tokens: type a text to see how a tokenizer splits it."""
+"""Provide an explorer for tokens: type a text to see how a tokenizer splits it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.gpt2.tokenizer import backend_tokenizer, build_vocabulary, read_merge
 from utils.show.tokenization import chip_text, decode_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-LONGEST = 2000  # the page shows the tokens of at most this many characters, from the start of a text
+LONGEST = 2000  # the browser shows the tokens of at most this many characters, from the start of a text
 # A tokenizer with GPT-2's vocabulary but different rules may split these texts differently.
 AWKWARD = ("a b", " a", "I'll pay\n\n12,50 €  now", "<|endoftext|>é\u200d😀\x00")
 
@@ -44,7 +44,7 @@ def tokens(
 ) -> Widget:
     """Show a text box and, while the learner types, the coloured tokens of the text with their ids and count.
 
-    GPT-2's tokenizer runs in the page; every other tokenizer runs in the kernel. The static version is
+    GPT-2's tokenizer runs in the browser; every other tokenizer runs in the kernel. The static version is
     `show.tokens(to_str_tokens(text, tokenizer), tokenizer.encode(text))`.
 
     Args:
@@ -71,7 +71,7 @@ def tokens(
 
 
 def _describe_tokens(tokenizer: Any, text: str) -> dict[str, Any]:
-    """Return the data that the page needs to draw the first tokens of a text."""
+    """Return the data that the browser needs to draw the first tokens of a text."""
     start = text[:LONGEST]
     tokens = []
     for number in encode(tokenizer, start):

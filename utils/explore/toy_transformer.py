@@ -1,4 +1,4 @@
-"""Explorer for the toy transformer: type a word and a command, and the model continues the text."""
+"""Provide an explorer for the toy transformer: type a word and a command, and the model continues the text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 28  # the model writes at most this many new characters
 EXPECTED = "lesson 08's CogModel"
-SAMPLE = "attention upper"  # on this text, the page compares its logits with the model's
+SAMPLE = "attention upper"  # on this text, the browser compares its logits with the model's
 
 
 def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Widget:
     """Show a text box for a word and a command. Below it, mark each letter of the model's text as right or wrong.
 
-    The page computes the text from the model's parameters, in the same way as a `CogModel` with one head in each layer.
-    The static version is `print(generate_text(model, tokenizer, prompt))`.
+    The browser computes the text from the model's parameters, in the same way as a `CogModel` with one head in each
+    layer. The static version is `print(generate_text(model, tokenizer, prompt))`.
 
     Args:
         model: lesson 08's CogModel, written by the learner or by the course. Its parameters are read by name.

@@ -1,4 +1,4 @@
-"""Explorer for activation patching: replace one vector in a run and see how the answer changes."""
+"""Provide an explorer for activation patching: replace one vector in a run and see how the answer changes."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     """Show a table of buttons, one for each block and position, coloured by how much the answer changes.
 
     Learners point at a button to see the answer. For a small model, such as the small GPT-2, the whole table is
-    computed in advance, and the page needs no kernel. For larger models, and for sentences that the learner types, the
-    page asks the kernel, which answers row by row. The static version is `show.effects`.
+    computed in advance, and the browser needs no kernel. For larger models, and for sentences that the learner types,
+    the browser asks the kernel, which answers row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.
@@ -138,7 +138,7 @@ def _results(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Iter
         return
     try:
         yield from _rows(pair)
-    except Exception as error:  # a learner's function may raise any exception, but the page must not wait forever
+    except Exception as error:  # a learner's function may raise any exception, but the browser must not wait forever
         yield {"refused": f"The exchange failed. {type(error).__name__}: {error}"}
 
 

@@ -1,8 +1,8 @@
-"""The log of attempts: one line of JSON for each attempt at an exercise, in a file beside the progress file.
+"""Write and read the log of attempts: a line of JSON for each attempt at an exercise, beside the progress file.
 
-A line says which exercise was attempted, and what the check found. It contains no code and no time of day. The file
-only grows, up to `MAX_BYTES`: after that, further attempts are not logged, and the logged ones stay. An attempt is
-logged by `utils.feedback.progress`, which holds the lock of the progress file, so two kernels do not write at once.
+A line says which exercise was attempted, and what the check found. It contains no code and no time of day. Lines are
+only appended. When the file has `MAX_BYTES`, further attempts are not logged. `utils.feedback.progress` appends the
+lines while it holds the lock of the progress file, so two kernels never write at the same time.
 """
 
 from __future__ import annotations

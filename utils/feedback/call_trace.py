@@ -28,8 +28,8 @@ class TracedCall:
         value: the result if it is a tensor of numbers or bools, otherwise None.
         inputs: the indices of the earlier calls whose results are arguments of this call.
         has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
-        is_direct: True if the learner's line makes the call itself; False if a layer or function called by this line
-            does.
+        is_direct: True if the learner's line makes the call itself; False if a layer or function that this line calls
+            makes it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """Records the torch calls that the learner's lines make, if they return a tensor, while the mode is active.
+    """Records the torch calls that the learner's lines make and that return a tensor, while this mode is active.
 
     A call inside a layer is attributed to the line that calls the layer.
 

@@ -33,7 +33,7 @@ def tensors_of(case: Case) -> list[Tensor]:
 
 
 def axis_sizes(case: Case) -> list[int]:
-    """Return the sizes above 1 of the axes of a case's tensors."""
+    """Return the sizes of the axes of a case's tensors, except for size 1."""
     return sorted({size for tensor in tensors_of(case) for size in tensor.shape if size > 1})
 
 
@@ -62,7 +62,7 @@ def resize(case: Case, old: int, new: int) -> Case:
 
 
 def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Return the case with each number or flag of the constructor's arguments replaced by `change(name, value)`.
+    """Return the case after replacing each number and flag among the constructor's arguments by `change(name, value)`.
 
     The fields of a configuration are replaced too, and so are the defaults of missing arguments.
     """
@@ -87,7 +87,8 @@ def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], A
 def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
     """Return the arguments of a module's constructor by name; {} for a function.
 
-    An argument that this case leaves out has its default. Parameters that no case passes belong to the oracle alone.
+    An argument that this case leaves out has its default. Parameters that no case passes are left out, because only the
+    oracle has them.
     """
     if exercise.initial_parameters is None:
         return {}
@@ -108,7 +109,7 @@ def setting_values(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 
 def with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Let the case's module accept inputs of length `size`, by raising a lower limit in its constructor."""
+    """Raise each length limit among the constructor's arguments to at least `size`, and return the case."""
     return with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
 
 

@@ -1,4 +1,4 @@
-"""Run the notebook cell that computed a value again, and record its torch calls."""
+"""Run a cell again that has computed a value, and record its torch calls."""
 
 from __future__ import annotations
 import __future__
@@ -30,7 +30,7 @@ class CellCode:
     names: Mapping[str, Any]
 
     def trace(self, name: str, value: Any) -> list[TracedCall]:
-        """Run the assignments of the cell on copies of the tensors, and return their calls.
+        """Run the assignments of the cell on copies of the tensors, and return the torch calls.
 
         Return [] if the assignments raise an exception or give another value than `value` to the variable `name`.
         """

@@ -1,4 +1,4 @@
-"""The functions that a learner calls: `check`, `hint`, `solution`, `yours`.
+"""Define the functions that a learner calls: `check`, `hint`, `solution`, `yours`.
 
 check(get_mask)                       # a function or class; its name selects the exercise
 check(attn_scores_2=attn_scores_2)    # a value; the keyword selects the exercise
@@ -70,7 +70,10 @@ def check(*answers: Any, **values: Any) -> Report:
 
 
 def _logged_findings(exercise: Exercise, report: Report) -> dict[str, str]:
-    """Return what the log of attempts stores about a verdict. The author of the exercise wrote each of these words."""
+    """Return what the log of attempts stores about a verdict.
+
+    It contains only texts of the course, none of the learner.
+    """
     return {
         "member": exercise.member,
         "reason": report.reason,
@@ -275,7 +278,7 @@ def yours(name: str) -> Any:
     """
     exercise = find_exercise(name)
     if exercise.member:
-        raise ValueError(f"`{name}` is a transfer exercise: each learner has another task, so no other lesson uses it.")
+        raise ValueError(f"`{name}` is a transfer exercise: learners get different tasks, so no other lesson uses it.")
     if exercise.kind == "value":
         raise ValueError(f"`{name}` is a value of lesson {exercise.lesson}; yours() returns functions and classes.")
     _pending_names.append(name)

@@ -48,7 +48,7 @@ def _constants(code: types.CodeType) -> set:
 def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
     """Return the notebook's variables that a function reads, tensors and numbers first.
 
-    Constants in capitals, functions, classes, modules and bools do not count.
+    Constants in capitals, functions, classes, modules and bools are left out.
     """
     variables = []
     for name in sorted(read_globals(function.__code__)):

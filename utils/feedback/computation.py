@@ -10,7 +10,7 @@ from utils.feedback.call_trace import TracedCall
 from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
 from utils.feedback.observe import is_float
 
-MIN_TOLERANCE = 3e-6  # never compare more strictly: a different order of operations changes the last digits
+MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
@@ -117,7 +117,7 @@ class Computation:
     # --- questions --------------------------------------------------------------------------------------
 
     def furthest_label(self) -> str | None:
-        """Return the label of the last required milestone that a call gives as it should; None if there is none.
+        """Return the label of the last required milestone that a call gives, not transposed; None if there is none.
 
         Optional milestones do not count, because a wrong computation may contain their numbers.
         """
@@ -154,7 +154,7 @@ class Computation:
         return None
 
     def _is_part(self, i: int) -> bool:
-        """Tell whether a call is a view of an argument, or shows only a part of an earlier value."""
+        """Tell whether the result of a call is a view of an argument, or only a part of an earlier value."""
         value, sources = self.calls[i].value, [self.calls[j].value for j in self.inputs[i]]
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
@@ -206,7 +206,7 @@ class Computation:
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call comes from arithmetic that changes almost nothing on this case.
+        """Tell whether an input of a call comes from arithmetic that has no effect on this case.
 
         Such a case cannot show whether the arithmetic is correct.
         """

@@ -153,7 +153,7 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
 
 
 def _derivation_text(exercise: Exercise, runner: Runner, base: Case, trial: Trial) -> str:
-    """Say in which way a wrong case differs from a correct one, and whether the answer ignores this difference."""
+    """Say how a wrong case differs from a correct case, and whether the answer ignores this difference."""
     change = change_text(exercise, base, trial.case)
     if not change:
         return ""

@@ -1,4 +1,4 @@
-"""The diagnostics, in the order in which they run. Each function looks for one kind of fault.
+"""Define the diagnostics, in the order in which they run. Each function looks for one kind of fault.
 
 A diagnostic takes a `Probe` and one of its trials. It returns a sentence, or None if it finds nothing wrong. The first
 sentence becomes the message of the report.
@@ -106,8 +106,8 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
 _OWN_EXCEPTIONS = {
     "validation": "was rejected{place}: {error}. This input is valid; is the condition too strict?",
     "condition": (
-        "stopped{place}: {error}. This input is valid, so either the condition for this error is wrong or a value that"
-        " the condition uses."
+        "stopped{place}: {error}. This input is valid, so either the condition for this error is wrong, or a value in"
+        " the condition is wrong."
     ),
     "except": (
         "stopped{place}: {error}. This line is in an `except` block, so another error came first. To see that error,"

@@ -37,7 +37,8 @@ def differs_only_in_facts(probe: Probe, trial: Trial) -> bool:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the failing trial to report: the page's example if it fails, otherwise the trial with the fewest numbers.
+    """Return the failing trial to report: the lesson's example if it fails, otherwise the trial with the fewest
+    numbers.
 
     A trial whose result contains nan is reported only if all wrong trials contain nan.
     """
@@ -130,7 +131,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     name = str(keys[part.index]) if keys else name
     table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, axes, name)
     if table and probe.exercise.kind == "function":
-        # The inputs of the page's example are omitted, because the page itself shows them.
+        # The inputs of the lesson's example are omitted, because the lesson itself shows them.
         table.inputs = [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))
     if table and probe.exercise.kind != "value":
         call = phrases.call_text(probe.exercise, trial.case) if include_call and not (table.inputs or keys) else ""
@@ -147,7 +148,7 @@ def _find_table_part(probe: Probe, trial: Trial) -> ResultPart | None:
 def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
     """Return the failing trial whose table is shown.
 
-    Prefer the page's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
+    Prefer the lesson's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
     trial is that small, use the choice of `select_reported_trial`.
     """
     candidates = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]

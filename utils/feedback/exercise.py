@@ -1,4 +1,4 @@
-"""The data of an exercise: its oracle, cases, misconceptions, properties and hints.
+"""Define the data of an exercise: its oracle, cases, misconceptions, properties and hints.
 
 `utils.feedback.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
 Each lesson declares its exercises in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
@@ -35,8 +35,8 @@ class Case:
         train: whether the module is in training mode.
         seed: the seed of all random numbers of the run.
         note: a remark that messages show after the call. Failures on cases with a note are reported last.
-        page_example: the name of the example that this case repeats from the lesson's page. If an answer fails on it,
-            the report shows this case, because the learner knows its numbers from the page.
+        page_example: the name of the example in the lesson that this case repeats. If an answer fails on this case, the
+            report shows it, because the learner knows its numbers from the lesson.
     """
 
     args: tuple = ()
@@ -122,10 +122,10 @@ class Misconception:
         id: the misconception's name.
         answer: a function with the oracle's signature, or a whole class.
         message: the message to the learner.
-        initial_parameters: for a mistake in the parameters that the module creates: replaces the exercise's
-            `initial_parameters`.
-        catalogue: the id of this mistake in a catalogue that several lessons share; "" if it is in none. Exercises may
-            use another id for it.
+        initial_parameters: replaces the exercise's `initial_parameters`, if the mistake concerns the parameters that
+            the module creates.
+        catalogue: the id of this mistake in a catalogue that several lessons share; "" if it is in none. An exercise
+            may use a different id for the mistake.
     """
 
     id: str
@@ -182,7 +182,7 @@ class Exercise:
     steps: Mapping[str, Step] = field(default_factory=dict)
     milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
     unswept: Mapping[str, str] = field(default_factory=dict)
-    member: str = ""  # of a family of transfer exercises: the member's id, and the task that its learners read
+    member: str = ""  # for a transfer exercise: the member's id, and the task that its learners read
     task: str = ""
 
     @property
@@ -192,12 +192,15 @@ class Exercise:
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow: by default for a class; for a function only if the exercise says so."""
+        """Tell whether gradients must flow. By default, they must flow through a class, but not through a function."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
     def dtypes(self) -> Literal["same", "wider"]:
-        """Return which dtypes are accepted: a layer must keep the dtype for the next layer; a function may widen it."""
+        """Return the accepted dtypes.
+
+        A layer must keep the dtype for the next layer; a function may return a wider dtype.
+        """
         return "same" if self.kind == "module" else "wider"
 
     @property
@@ -341,13 +344,13 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 def all_members() -> dict[str, Exercise]:
-    """Return all exercises by full name: instead of a family of transfer exercises, each of its members."""
+    """Return all exercises by full name. Each member of a family of transfer exercises counts as an exercise."""
     exercises = [member for exercise in all_exercises().values() for member in family_members(exercise)]
     return {exercise.full_name: exercise for exercise in exercises}
 
 
 def family_members(exercise: Exercise) -> tuple[Exercise, ...]:
-    """Return the members of an exercise's family in order; only the exercise if it belongs to no family."""
+    """Return the members of an exercise's family in order, or only the exercise if it belongs to no family."""
     return _families.get(exercise.name, (exercise,)) if exercise.member else (exercise,)
 
 
@@ -368,8 +371,8 @@ class UnknownExercise(ValueError):
 def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
-    The name of a family of transfer exercises gives its first member, and `family/member` gives this member. The member
-    of a learner is given by `utils.feedback.transfer.find_own_exercise`.
+    The name of a family of transfer exercises gives its first member, and `family/member` gives this member.
+    `utils.feedback.transfer.find_own_exercise` returns the member that the learner gets.
 
     Raises:
         UnknownExercise: no exercise has this name.

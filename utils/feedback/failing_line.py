@@ -1,4 +1,4 @@
-"""Find the statement in a learner's code that raised an exception, and what it shows about the cause."""
+"""Find the statement in a learner's code that raised an exception, and infer the cause from the statement."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Decide where the learner's data is stored, such as progress. Two users never share the folder.
 
-The data is stored beside the notebooks if their folder belongs to the user. Then a copy of the folder contains it.
+The data is stored beside the notebooks if their folder belongs to the user, so that a copy of the folder contains it.
 Otherwise, as in an installation for many users, it is stored in the user's data folder.
 """
 
@@ -47,8 +47,8 @@ def notebook_folder() -> Path:
 def belongs_to_user(path: Path) -> bool:
     """Tell whether the file or folder belongs to this user, and no other user can own it.
 
-    On Windows, files have no user number, and on a hub, all containers may have the same one. There, the path must be
-    in the user's home folder.
+    On Windows, files have no user number. On a hub, the users of all containers may have the same number. In both
+    cases, the path must be in the user's home folder.
     """
     try:
         if sys.platform != "win32" and path.stat().st_uid != os.geteuid():

@@ -1,7 +1,7 @@
-"""Decide which member of a family of transfer exercises a learner gets. The learner's seed decides it.
+"""Decide, from the learner's seed, which member of a family of transfer exercises a learner gets.
 
-The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the number of the member. It is part
-of the output that the notebook stores, so grading knows which task the learner was given.
+The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the number of the member. The
+notebook stores the task code in an output, so grading knows which task the learner got.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from utils.feedback.progress import stored_seed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without 0, 1, I, L and O, which look alike
 LENGTH = 6  # 887 million seeds: in a class of 1,000, two learners share a seed with a probability of 0.06 %
-FIXED = "SAMPLE"  # not a random seed, because L is not in the alphabet
+FIXED = "SAMPLE"  # never a random seed, because L is not in the alphabet
 TITLE = "Your task"
 _CODE = re.compile(rf"{TITLE} \(([A-Z0-9]{{{LENGTH}}})-(\d+)\)")
 
@@ -70,7 +70,7 @@ def _hash(text: str) -> int:
 
 
 def _encode(number: int) -> str:
-    """Write a number as a seed."""
+    """Convert a number to a seed."""
     characters = []
     for _ in range(LENGTH):
         number, digit = divmod(number, len(ALPHABET))

@@ -149,7 +149,11 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
 
 
 def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
-    """Return the milestones of a case, or None if two of them have the same numbers on this case."""
+    """Return the milestones of a case, or None if the case cannot tell them apart.
+
+    Return None if the exercise has no milestones, if two required milestones have the same numbers on this case, or if
+    a required milestone could equal a line's result by coincidence.
+    """
     exercise = probe.exercise
     if exercise.milestones is None:
         return None
@@ -186,7 +190,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
 
 
 def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
-    """Return a call and all calls whose results it uses."""
+    """Return a call and all calls whose results it uses, directly or indirectly."""
     waiting, origins = [] if index is None else [index], set()
     while waiting:
         i = waiting.pop()

@@ -1,4 +1,4 @@
-"""Find the step at which a computation goes wrong: compare the results of an answer's lines with the oracle's values.
+"""Find the step at which a computation goes wrong: compare the results of the answer's lines with the oracle's values.
 
 The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
 The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
@@ -205,15 +205,17 @@ class _Explanation:
         return self._departure(sentence, wrong, following)
 
     def _other_value(self, wrong: int, following: int) -> str:
-        """Say how a wrong value relates to the expected one: some of its numbers may be right."""
+        """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
         value, expected = self.calls[wrong].value, self.milestones[following].value
         if value is None or value.shape != expected.shape or not is_float(value):
-            return "something else"
+            return "a different result"
         n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
-        return f"a result in which only {n_equal} of {value.numel()} numbers are right" if n_equal else "other numbers"
+        if not n_equal:
+            return "different numbers"
+        return f"a result in which only {n_equal} of {value.numel()} numbers are right"
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
-        """Tell whether a call changes a milestone, but does not use the others that the next one depends on."""
+        """Tell whether a call changes a milestone, but uses no other milestone that the next milestone needs."""
         received = self.computation.ancestors(wrong)
         origins = self._with_origins(received)
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
@@ -290,7 +292,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
 
     def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """If a milestone that depends only on the arguments is missing, report two lines that compute one value."""
+        """Report two lines that compute one value, if a milestone that depends only on the arguments is missing."""
         leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
         missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
         k = self.reached[repeated[0]] if repeated else None
@@ -298,8 +300,8 @@ class _Explanation:
             return None
         first, second = repeated
         sentence = (
-            f"{_sentence_case(self._line(second))} gives {self._label(second)}, like line {self.calls[first].line}."
-            f" No line gives {self.milestones[missing].label}."
+            f"{_sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
+            f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
         )
         return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
 
@@ -365,7 +367,7 @@ class _Explanation:
         first_line: dict[int, int] = {}
         notes: dict[int, list[str]] = {}
         code = {call.line: call.code for call in self.calls}
-        sure: set[int] = set()  # lines that give a required value; wrong computations may contain an optional value
+        sure: set[int] = set()  # lines that give a required value; a wrong answer may also give an optional value
         for i, call in enumerate(self.calls):
             k, line_notes = self.reached[i], notes.setdefault(call.line, [])
             if k is not None and not self.milestones[k].is_optional and self.computation.kinds[i] == "same":

@@ -143,7 +143,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's generators; if CUDA is not in use, only the generator of the CPU, to start no work on CUDA."""
+    """Seed torch's generators. If CUDA is not in use, seed only the generator of the CPU, to avoid starting CUDA."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)

@@ -22,7 +22,7 @@ LAMBDA_MESSAGE = (
 
 
 def library_answer_message(answer: Any) -> str:
-    """Return a message if the answer is a function of Python or torch, which is not an answer; otherwise return ""."""
+    """Return a message if the answer is a function of Python or torch, not of the learner; otherwise return ""."""
     is_library = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
     if not inspect.isbuiltin(answer) and not (is_library and callable(answer)):
         return ""
@@ -216,8 +216,8 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
     if not any(all(not name.startswith(item) for name in yours) for item in items):
         return ""
     return (
-        " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList holds it twice: use an"
-        " nn.ModuleList, and create each layer separately."
+        " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList contains it twice: use"
+        " an nn.ModuleList, and create each layer separately."
     )
 
 

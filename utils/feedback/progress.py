@@ -1,4 +1,4 @@
-"""A learner's progress: exercises, questions, reviews and the inventory, in one small file on this machine only.
+"""Store a learner's progress: exercises, questions, reviews and the inventory, in one file on this machine only.
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
@@ -28,7 +28,7 @@ LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that hol
 NAME = ".progress.json"
 # Keys beside the names of the lessons. LAST_ATTEMPT is a time; the log contains only the minutes between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
-_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # how to recognise a valid entry
+_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 

@@ -1,4 +1,4 @@
-"""Properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
+"""Define properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
 
 A property is a function of a `Probe`. It returns a sentence if its claim is false, otherwise None. Properties explain
 wrong results ("a row does not sum to one"). They also reject wrong answers that agree with the oracle on every case.
@@ -122,7 +122,7 @@ def batch_independent(argument: int = 0) -> Property:
             if not torch.allclose(_first_tensor(trial.yours.value)[0], _first_tensor(after.value)[0], atol=1e-5):
                 return (
                     "Batch items leak into each other: the result of sequence 0 changed when only the other sequences"
-                    " of its batch changed. They are separate texts and must not see each other."
+                    " of its batch changed. They are separate texts and must not influence each other."
                 )
         return None
 
@@ -193,7 +193,7 @@ def works_where_its_input_is(probe: Probe) -> str | None:
 
 
 def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the first two trials of each kind. Trials of one kind differ only in their numbers and sizes."""
+    """Return the first two trials of each kind. Trials of the same kind differ only in their numbers and sizes."""
     kinds: dict[tuple, list[Trial]] = {}
     for trial in trials:
         case = trial.case

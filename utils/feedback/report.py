@@ -1,4 +1,4 @@
-"""The result of `check`: a report, rendered as plain text and as HTML with the same content."""
+"""Define the result of `check`: a report, rendered as plain text and as HTML with the same content."""
 
 from __future__ import annotations
 

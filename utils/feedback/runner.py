@@ -1,7 +1,7 @@
 """Run answers. `Runner` is the interface between the code that judges an answer and the code that runs it.
 
 Only plain data crosses this interface: a `Case` and options go in; an `Observation`, `CodeTraits` or another small
-record comes out. It finds test doubles and views by name in `utils.test_doubles`, which contains no oracle.
+record comes out. Test doubles and views are found by name in `utils.test_doubles`, which contains no oracle.
 `InProcessRunner` runs an answer in the learner's own process, as a notebook does.
 """
 
@@ -78,8 +78,8 @@ class Runner(Protocol):
 
         A module is created once, for the first case, and gets the parameters of each case before its call. A case with
         different constructor arguments gets its own object. Cases that have the same model or layer as an argument
-        share one copy of it. After each call, the caller overwrites the result. The sequence ends at the first
-        exception.
+        share one copy of it. After each call, the result is overwritten, because a caller may do so too. The sequence
+        ends at the first exception.
 
         Args:
             cases: the cases, in order.
@@ -210,7 +210,10 @@ class InProcessRunner:
         return replace(again, keeps_tensors=again.has_device_mix)
 
     def _run_on_fake_device(self, case: Case, called_before: bool) -> DeviceMoveResult:
-        """Run the answer on an emulated device. A module is built on the CPU, called there if asked, and moved."""
+        """Run the answer on an emulated device.
+
+        Build a module on the CPU, call it there if `called_before`, and move it.
+        """
         with preserve_global_state(case.seed):
             try:
                 if self.form.kind != "module":

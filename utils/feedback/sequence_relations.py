@@ -20,7 +20,7 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
         rest = "your result goes on" if shared[0] == len(expected) else at_end
         items = "characters" if isinstance(expected, str) else "items"
         rest = rest.replace("item", items.removesuffix("s"))
-        return "prefix", f"The first {shared[0]} of {len(expected)} {items} are right, and {rest}."
+        return "prefix", f"The first {shared[0]} of {len(expected)} {items} are right, but {rest}."
     return None
 
 
@@ -39,7 +39,7 @@ _RELATIONS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("beginning", "It is only the beginning of the expected result.", lambda a, b: a == b[: len(a)]),
     ("end", "It is only the end of the expected result.", lambda a, b: a == b[-len(a) :]),
     ("within", "It is the expected result without its first and its last item.", lambda a, b: a == b[1:-1]),
-    ("too_long", "It begins as expected, and goes on where it should end.", lambda a, b: a[: len(b)] == b),
+    ("too_long", "It begins as expected, but continues where it should end.", lambda a, b: a[: len(b)] == b),
     ("late", "It ends as expected, but has additional items at the beginning.", lambda a, b: a[-len(b) :] == b),
-    ("reordered", "It holds the expected items in a different order.", _is_reordered),
+    ("reordered", "It contains the expected items in a different order.", _is_reordered),
 )  # fmt: skip

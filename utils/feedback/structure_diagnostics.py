@@ -1,4 +1,4 @@
-"""Diagnostics for the structure of a result: its type, its items and the shapes of its tensors."""
+"""Define diagnostics for the structure of a result: its type, its items and the shapes of its tensors."""
 
 from __future__ import annotations
 

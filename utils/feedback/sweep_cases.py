@@ -78,7 +78,7 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 def base_cases(exercise: Exercise) -> list[Case]:
     """Return the first case of each kind. Cases of one kind pass the same arguments, with the same numbers of axes.
 
-    Cases in training mode, with unfilled parameters, or on which the oracle raises an exception are left out.
+    Cases in training mode, cases with unfilled parameters, and cases that the oracle rejects are left out.
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
@@ -90,7 +90,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose: those for which the oracle also accepts the size plus 1."""
+    """Return the sizes that the caller may choose. The oracle also accepts such a size after adding 1 to it."""
     if "sizes" in exercise.unswept:
         return []
     roomy = with_capacity(exercise, case, max([0, *axis_sizes(case)]) + 1)
@@ -98,7 +98,10 @@ def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
 
 
 def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set one size at a time to 1 and to a large number, then make two sizes equal. Integers may also be sizes."""
+    """Set one size at a time to 1 and to a large number, then make two sizes equal.
+
+    Also change integer arguments that set a size, an axis or a count.
+    """
     for name, value in argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
             yield with_argument(exercise, case, name, LENGTHS[name])
@@ -133,7 +136,7 @@ def _is_limited(exercise: Exercise, case: Case) -> bool:
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """If the exercise does not name the axes of its result, try an additional axis, then no axes."""
+    """Yield cases with an additional axis and without axes, if the exercise does not name the axes of its result."""
     if exercise.specs and not exercise.specs[0].axes:
         yield map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
         if not set(AXES) & set(exercise.signature.arguments):
@@ -141,7 +144,7 @@ def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set every second number to 0, then all numbers of the first row."""
+    """Yield a case in which every second number is 0, then one in which the first row is 0."""
 
     def every_second(tensor: Tensor) -> Tensor:
         keep = (torch.arange(tensor.numel()) % 2).view(tensor.shape)
@@ -159,7 +162,7 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Make all rows of each input equal, then the first two numbers of each row, then all tokens."""
+    """Yield cases with equal rows, with two equal numbers in each row, and with tokens that are all 0."""
 
     def equal_rows(tensor: Tensor) -> Tensor:
         if tensor.dtype == torch.bool or tensor.dim() < 1 or not tensor.numel():
@@ -181,7 +184,7 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Multiply the inputs, so that scores exceed plausible limits."""
+    """Multiply the inputs, so that scores exceed limits that an answer may hard-code."""
     changed = map_tensors(case, lambda t: t * FACTOR if is_float(t) else t)
     yield replace(changed, note=f"with inputs {FACTOR:.0f} times as large")
 
@@ -192,7 +195,11 @@ def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set the module to training mode. Switch the mode of models among the arguments, and add hooks to them."""
+    """Yield a case in training mode.
+
+    If an argument is a model, also yield cases with the model in its other mode, with hooks, and with a trainable
+    model.
+    """
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
     if any(isinstance(a, nn.Module) for a in case.args):
@@ -217,7 +224,7 @@ def _in_other_mode(argument: Any) -> Any:
 
 
 def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Let one row of a mask hide every position."""
+    """Yield a case in which one row of the mask hides every position."""
 
     def hide_second(tensor: Tensor) -> Tensor:
         if tensor.dtype != torch.bool or tensor.dim() < 2 or tensor.shape[-2] < 2:
@@ -227,7 +234,7 @@ def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
         return result
 
     if any(t.dtype == torch.bool for t in tensors_of(case)):
-        yield replace(map_tensors(case, hide_second), note="row 1 of the mask is False")
+        yield replace(map_tensors(case, hide_second), note="all entries in row 1 of the mask are False")
 
 
 class Sweep(NamedTuple):
@@ -238,35 +245,38 @@ class Sweep(NamedTuple):
 
 
 CASE_SWEEPS = {
-    "sizes": Sweep(f"each free size is 1 and {LARGE}", _sizes),
+    "sizes": Sweep(f"each size that the caller may choose is 1, then {LARGE}", _sizes),
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),
     "small": Sweep(f"inputs are {SMALL:g} times as large", small_inputs),
-    "signs": Sweep("inputs have the other sign", _signs),
+    "signs": Sweep("inputs have the opposite sign", _signs),
     "tokens": Sweep("some tokens are 0", mixed_tokens),
-    "numbers": Sweep("arguments and settings that are floats have other values, such as 0 and 1", numbers),
+    "numbers": Sweep("float arguments and settings have other values, such as 0 and 1", numbers),
     "options": Sweep(f"flags are reversed, optional arguments are missing, and counts are 1 or {COUNT}", options),
     "widths": Sweep(f"modules without matrices are {WIDTH} entries wide", widths),
     "dtypes": Sweep("a module and its inputs are float64", dtypes),
     "lists": Sweep("lists of ids contain 0, equal ids and large ids", lists),
     "texts": Sweep("texts have white space, long words, other letters, or no letters", texts),
     "training": Sweep("training mode, and models in the other mode with hooks", _training),
-    "hidden rows": Sweep("the mask hides every position from a row", _hidden_rows),
+    "hidden rows": Sweep("one row of the mask hides every position", _hidden_rows),
 }
 
 
 def _two_kinds(bases: list[Case]) -> list[Case]:
-    """Return the first base case and the one with the most arguments and axes; all of them would take too long."""
+    """Return the first base case and the one with the most arguments and axes.
+
+    Using all base cases would take too long.
+    """
     most = max(bases, key=lambda case: (len(case.kwargs), sum(t.dim() for t in tensors_of(case))), default=None)
     return [case for case in bases if case is bases[0] or case is most]
 
 
-_NUMBER_SWEEPS = ("zeros", "ties", "large", "small", "signs")  # two kinds of cases are enough for these
+_NUMBER_SWEEPS = ("zeros", "ties", "large", "small", "signs")  # two base cases are enough for these sweeps
 
 
 def _is_same(a: Case, b: Case) -> bool:
-    """Tell whether two cases make the same call of the same object."""
+    """Tell whether two cases have the same arguments, dtypes, constructor arguments and training mode."""
     dtypes = [[t.dtype for t in tensors_of(case)] for case in (a, b)]
     values = values_identical((a.args, dict(a.kwargs)), (b.args, dict(b.kwargs)))
     return values and dtypes[0] == dtypes[1] and (a.init, a.train) == (b.init, b.train)
@@ -274,7 +284,7 @@ def _is_same(a: Case, b: Case) -> bool:
 
 @_cached
 def derived_pairs(exercise: Exercise, name: str) -> list[tuple[Case, Case]]:
-    """Return the valid cases of one sweep, each after the base case that it was derived from and differs from."""
+    """Return (base case, derived case) for each valid case of one sweep. Leave out cases that equal their base case."""
     cases, bases = [], base_cases(exercise)
     for base in _two_kinds(bases) if name in _NUMBER_SWEEPS else bases:
         for case in CASE_SWEEPS[name].vary(exercise, base):
@@ -290,7 +300,10 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 
 @_cached
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
-    """Return sequences of calls on one object: with different sizes and fewer arguments, then the first case again."""
+    """Return sequences of calls on one object.
+
+    Each ends with its first case, after calls with other sizes or arguments.
+    """
     sequences = []
     bases = base_cases(exercise)
     for base in _two_kinds(bases):
@@ -306,7 +319,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
             # Each step has different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
-        steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # what the first call passed is gone
+        steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # without the optional arguments
         sequence = [first, *(step for step in steps if works(exercise, step)), first]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
         sequences.append([_with_own_modules(step) for step in sequence] if changes else sequence)

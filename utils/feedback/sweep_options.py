@@ -25,14 +25,14 @@ from utils.feedback.case_changes import (
 from utils.feedback.exercise import Case, Exercise, Sampler
 from utils.feedback.observe import is_float
 
-COUNT = 13  # a number of layers or heads with two digits, above the 12 of GPT-2
+COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12 of GPT-2
 COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
 POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
-VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of other arguments
+VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments with these names
 RATES = ("dropout",)  # at 0, dropout changes nothing; the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
-SMALL = 1e-3  # multiplies the inputs, so that a number such as an eps that is added to their variance matters
-IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # ids of tokens; 1 * 256 + 0 and 0 * 256 + 256 are equal
+SMALL = 1e-3  # factor of the inputs; an eps that is added to their variance then changes the result
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; 1 * 256 + 0 equals 0 * 256 + 256
 
 
 def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -89,7 +89,10 @@ def widths(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def dtypes(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Convert the inputs of a module to float64. The module gets the same dtype. No page promises it for functions."""
+    """Convert the inputs of a module to float64.
+
+    The module gets the same dtype. No lesson promises that a function accepts float64, so functions are left out.
+    """
     if exercise.kind == "module":
         yield replace(map_tensors(case, lambda t: t.double() if is_float(t) else t), note="in float64")
 
@@ -102,7 +105,7 @@ def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
     rand = Sampler("lists")
     for choice in (IDS, IDS[:3], IDS[:2] + IDS[3:5]):
         changed, ids = case, [choice[i] for i in rand.integers(40, high=len(choice)).tolist()]
-        ids = [int(str(i)) for i in ids]  # equal ids above 256 should not be one object
+        ids = [int(str(i)) for i in ids]  # separate objects, because an answer may compare ids with `is`
         for name, value in arguments.items():
             if _are_ids(value):
                 new = ids if isinstance(value, list) else (ids[0] + 0, *ids[1 : len(value)])

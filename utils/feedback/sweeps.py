@@ -1,4 +1,4 @@
-"""Sweeps: general properties that are tested once an answer is correct on all cases of its exercise.
+"""Run the sweeps: tests of general properties, which follow when an answer is correct on all cases of its exercise.
 
 A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
 opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
@@ -38,19 +38,19 @@ from utils.feedback.sweep_cases import (
 )
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
-# In these sweeps, an answer may raise an exception where the oracle does not, and in the last two it may give nan. If a
-# page requires more, a property tests it.
+# In these sweeps, an answer may raise an exception that the oracle does not raise. In the last two sweeps, it may also
+# give nan. If a lesson forbids this, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "large", "hidden rows")
 _MAY_GIVE_NAN = ("large", "hidden rows")
 
 SWEEPS = {
-    "state": "a shorter, a longer and the first input again, on one object, with and without gradients",
-    "settings": "torch's global settings are as before the call",
-    "seed": "without a generator, torch.manual_seed decides the result",
-    "gradients": "the gradients of inputs and parameters are the oracle's",
-    "initialisation": "new objects start with other numbers after another seed",
+    "state": "one object gets a shorter input, a longer input and the first input again, with and without gradients",
+    "settings": "a call leaves torch's global settings unchanged",
+    "seed": "without a generator, torch.manual_seed determines the result",
+    "gradients": "the gradients of inputs and parameters equal the oracle's gradients",
+    "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
-    "parameters": "a state_dict that has only the parameters can be loaded",
+    "parameters": "a state_dict that contains only the parameters can be loaded",
     **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
 }
 
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     sweep: str
     trial: Trial | None = None
     message: str = ""
-    base: Case | None = None  # the case from which the case of the trial was derived
+    base: Case | None = None  # the base case of the trial's case
 
 
 @functools.lru_cache(maxsize=128)
@@ -127,12 +127,12 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             return Finding(name, trial, base=base)
         if changes := unexpected_changes(yours, trial.expected):
             call = call_text(exercise, case)
-            return Finding(name, message=f"{call} is right, but afterwards `{changes[0]}` is not as before.")
+            return Finding(name, message=f"{call} is right, but the call changes `{changes[0]}`.")
     return None
 
 
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
-    """Pair two observations, and set the numbers that are not compared to 0.
+    """Pair two observations. In both, replace the numbers that are not compared by 0.
 
     A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
     answer's number is not finite or its row is all 0: large numbers can overflow or underflow.
@@ -165,9 +165,9 @@ def _sweep_settings(exercise: Exercise, runner: Runner, name: str) -> Finding | 
         yours, expected = runner.run(case), cached_oracle_observation(exercise, case, False)
         if switched := [setting for setting in yours.switched if setting not in expected.switched]:
             message = (
-                f"{call_text(exercise, case)} is right, but afterwards `{switched[0]}` gives another value than before,"
-                " which affects all later code. Change a setting only inside a `with` block, such as `with"
-                " torch.no_grad():`, which restores the setting."
+                f"{call_text(exercise, case)} is right, but it changes the value of `{switched[0]}`, which affects all"
+                " later code. Change a setting only inside a `with` block, such as `with torch.no_grad():`, which"
+                " restores the setting."
             )
             return Finding(name, message=message)
     return None
@@ -201,8 +201,8 @@ def _sweep_seed(exercise: Exercise, runner: Runner, name: str) -> Finding | None
         first, _, again = observations
         if not values_identical(first.value, again.value):
             message = (
-                f"{call_text(exercise, case)} gives two results for one seed of torch.manual_seed."
-                " Without a generator, use torch's own random numbers: pass the argument on, even if it is None."
+                f"{call_text(exercise, case)} gives two different results after the same torch.manual_seed. Without a"
+                " generator, use torch's global random numbers: pass `generator` on to torch, even if it is None."
             )
             return Finding(name, message=message)
     return None
@@ -238,8 +238,9 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
                 )
             if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
                 message = (
-                    f"The result is right, but the gradient for {leaf} is not: your code treats something that depends"
-                    f" on {leaf} as a constant, or its result differs by too little to notice.{_detaching_hint(runner)}"
+                    f"The result is right, but the gradient for {leaf} is wrong. Either your code treats something"
+                    f" that depends on {leaf} as a constant, or its result contains an error that is too small to"
+                    f" notice.{_detaching_hint(runner)}"
                 )
                 return Finding(name, message=message)
     return None
@@ -254,7 +255,7 @@ def _detaching_hint(runner: Runner) -> str:
 
 
 def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Compare the initial parameters of two objects, which torch samples with different seeds."""
+    """Check that two new objects have different parameters if torch samples them with different seeds."""
     bases = base_cases(exercise)[:1]
     cases = [replace(case, fill=False, seed=case.seed + step) for case in bases for step in (100, 200)]
     oracle = make_runner(exercise, exercise.oracle)
@@ -294,5 +295,5 @@ def _sweep_copies(exercise: Exercise, runner: Runner, name: str) -> Finding | No
 _COPIES = (
     ("copies", "a deep copy of your object after this call (`copy.deepcopy`)"),
     ("copies", "a new object with the same arguments that loads its `state_dict()`"),
-    ("parameters", "a new object that loads a state_dict with the parameters, and with nothing else,"),
+    ("parameters", "a new object that loads a state_dict with only the parameters"),
 )

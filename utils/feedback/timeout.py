@@ -1,4 +1,4 @@
-"""The timeout of a check: interrupt an answer that does not end, as a learner would."""
+"""Enforce the timeout of a check: interrupt an answer that does not end, as a learner would."""
 
 from __future__ import annotations
 

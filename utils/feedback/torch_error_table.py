@@ -1,4 +1,4 @@
-"""A table of the errors that torch and Python raise, each with an explanation for learners."""
+"""Define the table of errors that torch and Python raise, each with an explanation for learners."""
 
 from __future__ import annotations
 

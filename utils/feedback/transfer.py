@@ -1,8 +1,8 @@
-"""Transfer exercises: a lesson ends with a family of tasks without hints, and each learner gets one of them.
+"""Declare transfer exercises. A lesson ends with a family of tasks without hints; each learner gets one of them.
 
-The members of a family have one name and one signature, so the page contains one stub. Each member is an `Exercise`
-with its own oracle, cases and misconceptions. Answers to the other members' tasks, and to the task of the lesson, are
-misconceptions that `transfer_family` adds. CONTRIBUTING.md explains an example.
+All members of a family share one name and one signature, so the lesson contains only one stub. Each member is an
+`Exercise` with its own oracle, cases and misconceptions. `transfer_family` also adds the answers to the other members'
+tasks, and the answer to the lesson's task, as misconceptions. CONTRIBUTING.md explains an example.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from utils.feedback.learner_seed import FIXED, TITLE, TaskCode, assign_task, lea
 from utils.feedback.report import Note
 from utils.show import html
 
-OTHER_TASK = "other-task-"  # begins the id of a misconception; the id of the other member follows
+OTHER_TASK = "other-task-"  # prefix of a misconception's id; the other member's id follows
 LESSON_TASK = "as-in-the-lesson"
 NO_HINTS = (
     "This exercise has no hints, because it shows whether you can use the lesson in a new situation."
@@ -64,7 +64,7 @@ def member(
     """Declare a member of a family.
 
     Args:
-        task: what the learner reads. Blank lines separate paragraphs. An indented paragraph is code.
+        task: the text that the learner reads. Blank lines separate paragraphs. An indented paragraph is code.
         clause: what a right answer does, as a clause with "your": "your mask hides a position where it is True".
         oracle: a function with the learner's signature; see `utils.feedback.exercise.exercise`.
         misconceptions: wrong answers to this task. The other tasks are added automatically.
@@ -85,8 +85,9 @@ def transfer_family(
 
     Args:
         name: the function or class that the learner writes, for all members.
-        members: the members by id, at least four. The page in `solutions/` contains the answer to the first member.
-        lesson: the convention of the lesson, if an answer with this convention has the same arguments.
+        members: the members by id, at least four. The lesson in `solutions/` contains the answer to the first member.
+        lesson: the convention of the lesson. It is given only if an answer with this convention takes the same
+            arguments.
         large_scores: the positions of the arguments that the scores are computed from. Each task then states that large
             scores must not overflow, and has a case in which these arguments are 40 times as large.
         fields: fields of `Exercise` that all members share, such as `cases` and `returns`.
@@ -127,7 +128,7 @@ def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> M
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
-    """Return the misconceptions of a member that solve another task."""
+    """Return the misconceptions of a member that are answers to another task."""
     own = f"In your task, {members[id].clause}."
     wrong = {
         OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")
@@ -184,7 +185,7 @@ def task(exercise: Any) -> Note:
     except UnknownExercise as error:
         return Note("task", str(error))
     if not own.member:
-        return Note("task", f"`{name}` is no transfer exercise. The text above its cell says what to write.")
+        return Note("task", f"`{name}` is not a transfer exercise. The text above its cell says what to write.")
     code = own_task_code(own)
     text = own.task
     if code.seed == FIXED:

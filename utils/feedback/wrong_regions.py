@@ -54,7 +54,8 @@ def places(pairs: Pairs) -> str:
         ):
             zero = all(bool((p.yours[r & w] == 0).all()) for p, w, r in zip(pairs, wrong, inside))
             empty = "False" if pairs[0].is_bool else "0"
-            return f"Only {name} {f'is {empty} where it should not be' if zero else 'differs'}; all else is right."
+            difference = f"is {empty} where it should not be" if zero else "differs"
+            return f"Only {name} {difference}; all other entries are right."
     return ""
 
 
@@ -62,7 +63,7 @@ def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
     """Tell whether the numbers outside a region could have been wrong.
 
     Numbers that are all 0, inf or equal often have these values by construction: weights above the diagonal, or the
-    first row of causal weights. If they are correct, that is no evidence.
+    first row of causal weights. If such numbers are correct, this proves nothing.
     """
     rest = torch.cat([p.expected[~r] for p, r in zip(pairs, inside)])
     if pairs[0].is_bool:
@@ -81,18 +82,18 @@ def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
     full = lambda w: torch.ones_like(w)
     if min(dims) > 1 and all(p.expected.shape[-1] == p.expected.shape[-2] for p in pairs):
         yield "the diagonal", lambda w: full(w).tril() & full(w).triu()
-        yield "what lies above the diagonal", lambda w: full(w).triu(1)
-        yield "what lies below the diagonal", lambda w: full(w).tril(-1)
-        yield "the diagonal and what lies above it", lambda w: full(w).triu()
-        yield "the diagonal and what lies below it", lambda w: full(w).tril()
+        yield "the part above the diagonal", lambda w: full(w).triu(1)
+        yield "the part below the diagonal", lambda w: full(w).tril(-1)
+        yield "the part on and above the diagonal", lambda w: full(w).triu()
+        yield "the part on and below the diagonal", lambda w: full(w).tril()
     for axis in range(-1, -1 - min(dims), -1):
         name = _axis_word(pairs[0], axis)
         yield f"the first {name}", lambda w, axis=axis: _slices(w, axis, slice(0, 1))
         yield f"the last {name}", lambda w, axis=axis: _slices(w, axis, slice(-1, None))
     for axis in range(-1, -1 - min(dims), -1):
         name = _axis_word(pairs[0], axis)
-        yield f"what comes after the first {name}", lambda w, axis=axis: _slices(w, axis, slice(1, None))
-        yield f"what comes before the last {name}", lambda w, axis=axis: _slices(w, axis, slice(0, -1))
+        yield f"the part after the first {name}", lambda w, axis=axis: _slices(w, axis, slice(1, None))
+        yield f"the part before the last {name}", lambda w, axis=axis: _slices(w, axis, slice(0, -1))
 
 
 def _axis_word(pair: ResultPair, axis: int) -> str:

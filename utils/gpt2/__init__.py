@@ -1,4 +1,4 @@
-"""GPT-2 for the lessons: its tokenizer, the inputs and weights of layer 0's attention, and the whole model.
+"""Provide GPT-2 for the lessons: its tokenizer, the inputs and weights of layer 0's attention, and the whole model.
 
 All functions work without a network. They use the real weights if these are on disk, otherwise the small GPT-2 that
 comes with the course; `source` returns the choice. This module imports neither transformers nor any module that could

@@ -1,4 +1,4 @@
-"""GPT-2's tokenizer, built from its merge table without a network (Radford et al. 2019, section 2.2)."""
+"""Build GPT-2's tokenizer from its merge table, without a network (Radford et al. 2019, section 2.2)."""
 
 from __future__ import annotations
 

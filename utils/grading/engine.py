@@ -60,7 +60,7 @@ from utils.grading.runner.isolation import ResourceLimits
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
-POLL_INTERVAL = 0.5  # seconds between two looks at the results of other processes
+POLL_INTERVAL = 0.5  # seconds between two checks for results of other processes
 END: Any = object()
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
@@ -106,7 +106,7 @@ class GradingSummary:
 
 
 def iter_submissions(folder: Path, stems: Sequence[str], settings: Settings) -> Iterator[Submission]:
-    """Yield one submission for each student and lesson; it has no pages if the lesson was not handed in.
+    """Yield one submission for each student and lesson; it has no notebooks if the lesson was not handed in.
 
     Raises:
         GradingError: the folder does not exist, or contains no student.
@@ -194,7 +194,7 @@ def _get_judge(settings: Settings) -> Judge:
     """Return the judge of this process; its fork server keeps running for the next submission."""
     if settings not in _judges:
         close_judges()
-        os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on which weights a machine has.
+        os.environ["COURSE_GPT2"] = "bundled"  # Verdicts must not depend on the GPT-2 weights that a machine has.
         sandbox = Sandbox(settings.isolation, settings.image)
         _judges[settings] = Judge(sandbox, settings.limits, settings.with_answers, settings.seed)
     return _judges[settings]
@@ -288,7 +288,8 @@ def _lock_submissions(
 ) -> Iterator[Submission | None]:
     """Yield the submissions that have no valid result, after locking each of them.
 
-    If other processes have locked all pending submissions, yield None: their results may arrive, or they may die.
+    If other processes have locked all pending submissions, yield None: their results may arrive, or these processes may
+    die.
     """
     refused = 0
     while pending:
@@ -329,7 +330,7 @@ def _grade_all(
     identified.
 
     Args:
-        todo: the submissions; None as long as only other processes have work.
+        todo: the submissions to grade. An item is None while other processes have locked all remaining submissions.
 
     Raises:
         SandboxError: the sandbox does not work, so no answer can be judged.

@@ -1,4 +1,4 @@
-"""Executors that run grading tasks: in this process, in worker processes of this machine, or on a Dask cluster."""
+"""Provide executors of grading tasks: this process, worker processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def dask_executor(address: str, unencrypted: bool = False) -> Iterator[tuple[Exe
 
 
 def _is_this_machine(host: str) -> bool:
-    """Return whether an address belongs to this machine: only then can a server use it."""
+    """Return whether an address belongs to this machine. A server can be started only on such an address."""
     try:
         with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             return True

@@ -1,4 +1,4 @@
-"""Blind answers in `tests/checks/blind/`: their authors saw only the student pages, and ran no check.
+"""Read and judge the blind answers in `tests/checks/blind/`, whose authors saw only the student files and ran no check.
 
 `pending.txt` in that folder names the exercises that do not have blind answers yet.
 """

@@ -86,7 +86,10 @@ def build(source: str | Path | None = None, out: str | Path | None = None) -> Bu
 
 
 def find_drift(source: str | Path | None = None, out: str | Path | None = None) -> list[str]:
-    """Return one line for each file in `out` that a build of `source` would change. Raises like `build`."""
+    """Return one line for each file in `out` that a build of `source` would change.
+
+    Raises the same errors as `build`.
+    """
     source, out = _resolve_folders(source, out)
     files = student_files(source)
     plan = _Plan(files, out)

@@ -1,4 +1,4 @@
-"""The time that a lesson takes: the minutes stated on its page, and the minutes estimated from its length."""
+"""Compare the minutes that a lesson states with an estimate from its length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINES_PER_MINUTE = 15  # lines of code
 MINUTES_PER_EXERCISE = 3
 MINUTES_PER_TRANSFER_EXERCISE = 6
 MINUTES_PER_QUESTION = 1  # a prediction or a quiz
-STEP = 5  # A page states its time as a multiple of five minutes.
+STEP = 5  # A lesson states its time as a multiple of five minutes.
 
 # An optional section ends at the next heading or at the line that leads to the next lesson.
 _OPTIONAL = re.compile(r"(?ms)^## [^\n]*\(optional\)$.*?(?=^## |^\*\*Next:\*\*|\Z)")
@@ -23,7 +23,7 @@ _STATED = re.compile(r"(?<=\*\*Time:\*\* )\d+(?= minutes)")
 
 
 def shows_progress(cell: Cell) -> bool:
-    """Tell whether a cell calls `progress()`. It is about the learner, not about the subject of the lesson."""
+    """Tell whether a cell calls `progress()`. Such a cell is about the learner, not about the subject of the lesson."""
     return cell.kind == "code" and bool(_PROGRESS.search(cell.source))
 
 
@@ -44,7 +44,7 @@ def count_words(text: str) -> int:
 
 
 def needed_minutes(lesson: Lesson) -> float:
-    """Return the unrounded estimate of minutes, from the length of the page and its number of exercises.
+    """Return the unrounded estimate of minutes, from the length of the lesson and its number of exercises.
 
     Sections whose headings end with "(optional)" do not count.
     """
@@ -61,10 +61,10 @@ def needed_minutes(lesson: Lesson) -> float:
 
 
 def stated_minutes(lesson: Lesson) -> int:
-    """Return the minutes that the page states.
+    """Return the minutes that the lesson states.
 
     Raises:
-        ValueError: the page states no time.
+        ValueError: the lesson states no time.
     """
     if stated := _STATED.search(prose(lesson)):
         return int(stated[0])
@@ -77,7 +77,7 @@ def is_stated_right(lesson: Lesson) -> bool:
 
 
 def write_stated_time(path: Path) -> bool:
-    """Correct the stated minutes on a page in `solutions/`, if they are wrong. Return whether the page changed."""
+    """Correct the stated minutes of a lesson in `solutions/`, if they are wrong. Return whether the file changed."""
     lesson = lessons.read_lesson(path)
     if is_stated_right(lesson):
         return False

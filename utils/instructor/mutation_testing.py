@@ -115,7 +115,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
 
 
 def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
-    """Yield cases that the check does not use: its cases with different numbers, and variants with one change each."""
+    """Yield cases that the check does not use: its cases with different numbers, or with one change."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case

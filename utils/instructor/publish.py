@@ -28,7 +28,7 @@ FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
 _TRAILER = "Published-by"  # a line of the message of each commit that this module writes
 _MAKER = "coginst publish"
 _DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
-# What learners and their programs write beside the lessons. A pull leaves these files as they are.
+# Files that learners and their programs write beside the lessons. A pull leaves these files unchanged.
 _UNTRACKED = ".venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n.progress.json*\n.workspaces/\n.home/\n"
 _ABSENT = "0" * 40  # `git update-ref` reads this value as "the branch must not exist"
 
@@ -95,7 +95,7 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 def iter_published_copies(stem: str, root: Path = ROOT) -> Iterator[tuple[str, bytes]]:
     """Yield the student copies of a lesson in each release that the clone knows, with their file names.
 
-    Without git, or outside of a clone, there are none.
+    Yield nothing without git or outside of a clone.
     """
     names = [f"course/{stem}{suffix}" for suffix in (".md", ".ipynb")]
     try:
@@ -178,7 +178,7 @@ def _last_release(root: Path, branch: str) -> str | None:
     }
     if not tips:
         return None
-    # A tip that contains all others reaches no fewer commits than they do together.
+    # If one tip contains all other tips, as many commits are reachable from it as from all tips together.
     newest = max(tips.values(), key=lambda commit: _count_commits(root, commit))
     if _count_commits(root, *tips.values()) > _count_commits(root, newest):
         raise PublishError(
@@ -189,7 +189,7 @@ def _last_release(root: Path, branch: str) -> str | None:
 
 
 def _count_commits(root: Path, *commits: str) -> int:
-    """Return the number of commits from which any of `commits` was made, themselves included."""
+    """Return the number of commits that are reachable from `commits`, including `commits`."""
     return int(_git(root, "rev-list", "--count", *commits))
 
 
@@ -250,7 +250,8 @@ def _write_tree(root: Path, folder: Path) -> str:
 def pull_links(
     hub: str, branch: str, names: Iterable[str] = (), repository: str | None = None, root: Path = ROOT
 ) -> dict[str, str]:
-    """Return the links that pull the branch into a learner's home on the hub and then open a lesson, by lesson.
+    """Return, for each lesson, the link that pulls the branch into a learner's home on the hub and then opens the
+    lesson.
 
     Args:
         hub: the address of the hub, such as https://hub.example.edu.
@@ -296,7 +297,7 @@ def _require_address(address: str, what: str, schemes: tuple[str, ...], example:
     """Check that a text is an address that may be part of a link.
 
     Raises:
-        PublishError: it is not, or it contains a password.
+        PublishError: the text is not such an address, or it contains a password.
     """
     parts = urlsplit(address)
     if parts.username or parts.password:

@@ -1,7 +1,7 @@
 """Get a new or changed lesson ready for a commit: do everything that a program can do, and list the rest for a person.
 
-`STEPS` contains the steps in the order in which they depend on each other. A step writes only generated files; its
-result names the changed ones. Learners' edits in `course/` and stored messages stay unchanged.
+Each step in `STEPS` depends only on earlier steps. A step writes only generated files, and its result names the changed
+files. Learners' edits in `course/` and stored messages stay unchanged.
 """
 
 from __future__ import annotations

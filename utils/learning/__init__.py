@@ -1,1 +1,1 @@
-"""Hold what a learner knows and did: the concept inventory, the schedule of questions, attempts, and sharing."""
+"""Record and share a learner's progress: the concept inventory, the schedule of questions, and attempts."""

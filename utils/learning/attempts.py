@@ -28,7 +28,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         lesson: the lesson's stem, such as "02_simplified_attention".
         exercise: the name of the exercise.
-        member: the member of a family of exercises that the learner got; "" if the exercise is no family.
+        member: the member of a family of exercises that the learner got; "" if the exercise is not a family.
         status: "passed" or "failed".
         reason: the kind of verdict, one of `utils.feedback.report.REASONS`.
         misconception: the id of the misconception that matches the answer, or "".

@@ -1,4 +1,4 @@
-"""The clock of reviews and sittings. Tests pass another clock instead."""
+"""Provide the clock of reviews and sittings. Tests pass another clock instead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ask the twelve items of the concept inventory, and record the learner's choices.
 
-There are three sittings: form A before the course, form B after it, and form A again four weeks later. The page gets no
-correct choice: this module scores the choices, in the kernel. A widget that is shown again continues an unfinished
-sitting.
+There are three sittings: form A before the course, form B after it, and form A again four weeks later. The widget in
+the browser never receives the correct choices: this module scores the learner's choices in the kernel. A widget that is
+shown again continues an unfinished sitting.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from utils.show.widget import Widget, make_widget
 
 FORMS = {1: "a", 2: "b", 3: "a"}  # the form of each sitting
 OCCASIONS = {1: "before the course", 2: "after the course", 3: "four weeks after form B"}
-PAUSE = timedelta(days=28)  # between the second sitting and the third
+PAUSE = timedelta(days=28)  # between the second and the third sitting
 FIRST_LESSON, LAST_LESSON = "start_here", "where_the_answer_comes_from"
-MINUTES = 10  # what a form takes; also the longest time that counts for one item
+MINUTES = 10  # the duration of a form; also the longest time that counts for one item
 
 
 def read_inventory() -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Sitting:
         return {"id": item.id, "question": item.question, "code": item.code, "choices": self.choices[item.id]}
 
     def _restore_state(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the state of the page, with the index of each choice (-1 for a skipped item) and the minutes."""
+        """Return the state of the widget, with the index of each choice (-1 for a skipped item) and the minutes."""
         chosen, minutes = {}, {}
         labels = {item.id: [item.choices[text] for text in self.choices[item.id]] for item in self.items}
         for stored in entry.get("items", ()):
@@ -109,7 +109,7 @@ class Sitting:
     def handle_message(self, widget: Widget, message: Any) -> None:
         """Record the choices, `{"event": "chosen", "chosen", "minutes", "done"}`. Ignore all other messages.
 
-        If `done` is true, complete the sitting, and show its result on the page.
+        If `done` is true, complete the sitting, and show its result in the widget.
         """
         if not isinstance(message, Mapping) or message.get("event") != "chosen":
             return
@@ -128,7 +128,7 @@ class Sitting:
             widget.state = {**widget.state, "place": "result", "result": self._result(items)}
 
     def _record(self, item: Item, place: Any, minutes: Any) -> dict[str, Any]:
-        """Return the record of one item. The page is not trusted: an impossible choice counts as skipped."""
+        """Return the record of one item. The browser is not trusted: an impossible choice counts as skipped."""
         texts = self.choices[item.id]
         is_choice = type(place) is int and 0 <= place < len(texts)
         is_time = isinstance(minutes, (int, float)) and minutes >= 0
@@ -141,7 +141,7 @@ class Sitting:
         }
 
     def _result(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the page shows at the end.
+        """Return the result that the widget shows at the end.
 
         The first sitting does not reveal which items were right, because the third sitting asks the same items.
         """

@@ -10,8 +10,8 @@ py-fsrs). FSRS estimates how long the learner remembers the answer, from all ear
 | right, fairly sure, or confidence not stated | Good | 2 days |
 | right, certain | Easy | 8 days |
 
-All intervals are whole days: FSRS's steps of minutes are off, because a session repeats a failed question itself. The
-first answer is never changed by a review. If the learner answers the question in its lesson again, its schedule
+All intervals are whole days. FSRS's steps of minutes are switched off, because a warm-up repeats a failed question
+itself. A review never changes the first answer. If the learner answers the question in its lesson again, its schedule
 continues with this answer.
 """
 
@@ -46,7 +46,7 @@ class Question:
     Attributes:
         text: the text of the question.
         entry: its first answer; see `read_answers`.
-        due: the time from which it should be asked again.
+        due: the time when it should be asked again.
         lesson: the stem of its lesson.
         context: what its lesson says before a prediction, such as "Four scores are 0."; "" if it says nothing.
     """
@@ -68,14 +68,14 @@ def rate(right: bool, sure: str) -> Rating:
 
 
 def schedule(now: datetime) -> list[Question]:
-    """Return all answered questions of the course, the one that is due first at the start.
+    """Return all answered questions of the course, in the order of their due times.
 
     A question that is no longer in a lesson is left out. A question whose text occurs twice in the course is also left
     out, because its record does not say which of the two was answered.
 
     Args:
-        now: the current time in UTC. If an answer is in the future, because the clock was corrected, its question is
-            due now.
+        now: the current time in UTC. If the time of an answer is in the future, because the clock was corrected, its
+            question is due now.
     """
     answers = {text: entry for text, entry in read_answers().items() if entry["kind"] in ASKED}
     places, reviews = find_questions() if answers else {}, read_reviews()
@@ -88,7 +88,7 @@ def schedule(now: datetime) -> list[Question]:
 
 
 def due_questions(now: datetime) -> list[Question]:
-    """Return the questions that are due, the one that is due longest at the start."""
+    """Return the questions that are due, in the order of their due times."""
     return [question for question in schedule(now) if question.due <= now]
 
 
@@ -104,7 +104,7 @@ def select_questions(questions: Iterable[Question], n: int) -> list[Question]:
     """
     every, seen, ranks = list(questions), Counter[str](), []
     for question in every:
-        ranks.append(seen[question.lesson])  # how many questions of this lesson are due longer
+        ranks.append(seen[question.lesson])  # how many questions of this lesson come earlier
         seen[question.lesson] += 1
     chosen = sorted(range(len(every)), key=lambda i: (ranks[i], i))[:n]
     return _separate_neighbours([every[i] for i in sorted(chosen)])
@@ -141,7 +141,7 @@ def _scheduler() -> Scheduler:
 
 
 def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
-    """Return the card of a question, from its last review and from an answer in its lesson after that review."""
+    """Return the card of a question, from its last review and from a later answer in its lesson, if there is one."""
     from fsrs import Card, State
 
     answered = last = _parse_time(entry["when"], now)

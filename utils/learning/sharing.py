@@ -1,7 +1,7 @@
-"""Build, write and read `learning.json`, the file about their own learning that learners may choose to submit.
+"""Build, write and read `learning.json`, a file about a learner's own learning.
 
-Nothing is written before the learner has seen the content and asks for the file. The course never sends the file. It
-contains no name, no code, no date and no time of day.
+Learners choose whether to submit the file. It is written only when the learner has seen its content and asks for it.
+The course never sends the file. It contains no name, no code, no date and no time of day.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class SharedFileError(ValueError):
-    """A shared file is refused; the message is a sentence that names the field."""
+    """A shared file is rejected; the message is a sentence that names the field."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ def _refuse_repetition(field: str, keys: Iterable[tuple]) -> None:
 
 
 def parse_shared(content: bytes) -> SharedFile:
-    """Return the content of a `learning.json` that anybody may have written.
+    """Parse a `learning.json` without trusting it, because anybody may have written it.
 
     Raises:
         SharedFileError: the file is too large, is not JSON, or a field has a wrong type or an impossible value.
@@ -129,7 +129,7 @@ def parse_shared(content: bytes) -> SharedFile:
         return msgspec.convert(data, SharedFile)
     except msgspec.ValidationError as error:
         raise SharedFileError(f"{FILE_NAME} has a wrong value: {_describe(error)}.") from None
-    except UnicodeEncodeError:  # msgspec compares keys as UTF-8
+    except UnicodeEncodeError:  # msgspec encodes keys as UTF-8
         raise SharedFileError(f"{FILE_NAME} contains half of a character (a lone surrogate).") from None
 
 

@@ -31,7 +31,7 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
 
 
 def is_lesson_file(path: Path) -> bool:
-    """Tell whether the name of a file is that of a lesson of this course, such as 02_simplified_attention.ipynb."""
+    """Tell whether a file name belongs to a lesson of this course, such as 02_simplified_attention.ipynb."""
     name = FILE_NAME.fullmatch(path.name)
     return bool(name) and (ROOT / "utils" / "checks" / f"{name[2]}.py").is_file()
 

@@ -1,7 +1,7 @@
-"""Split a Markdown page into cells exactly as jupytext does.
+"""Split a Markdown lesson into cells exactly as jupytext does.
 
 Importing jupytext takes more than a second, and each learner's first `check` or `yours` would have to wait for it. This
-parser rejects everything that it does not support. It splits all other pages into exactly the cells that jupytext
+parser rejects everything that it does not support. It splits all other lessons into exactly the cells that jupytext
 returns.
 """
 
@@ -32,7 +32,7 @@ _UNSUPPORTED = ("split_at_heading", "custom_language_magics", "cell_markers", "r
 
 
 def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[list[CellFields], Metadata]:
-    """Split a Markdown page into cells, and return the notebook metadata of its header.
+    """Split a Markdown lesson into cells, and return the notebook metadata of its header.
 
     Messages name `path`. The header may be missing only with `require_header=False`. Raises `LessonError`.
     """

@@ -1,8 +1,8 @@
 """Parse markers: the regions of a lesson that are answers or notes, and the faults in its markers.
 
 In code, a marker must be a comment. In prose, a marker is a separate line outside fenced examples. Anything else that
-looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's page, and the page
-without notes), utils.lessons.answers (the solved page) and utils.instructor.nbgrader.
+looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's copy, and the
+lesson without notes), utils.lessons.answers (the solved lesson) and utils.instructor.nbgrader.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def unfinished_name(error: BaseException) -> str | None:
 def has_code_after_stub(source: str, name: str) -> bool:
     """Return whether an answer was written below its stub's `raise`, so that the function still ends there.
 
-    The page's own last line, such as `return state`, does not count as an answer.
+    A last line that the lesson provides, such as `return state`, does not count as an answer.
 
     Args:
         source: the source of the functions.
@@ -68,7 +68,7 @@ def has_code_after_stub(source: str, name: str) -> bool:
 def has_code_above_stub(source: str, name: str) -> bool:
     """Return whether an answer was written between a stub's comment and its `raise`, or instead of the comment.
 
-    Code above the comment may be the page's own.
+    Code above the comment may come from the lesson.
 
     Args:
         source: the source of the functions.

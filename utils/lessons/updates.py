@@ -1,8 +1,8 @@
-"""Record which cells a new release changed, and find those that a learner's copy did not take over.
+"""Record which cells a new release changed, and find those that a learner's copy does not contain.
 
-A learner pulls a release over edited notebooks. Where both changed the same lines, the learner's lines stay. Each
-release therefore contains a list of changed cells, beside the notebooks. Cells are compared by their text, because a
-learner can move, copy and delete them.
+A learner pulls a release over edited notebooks. If the learner and the release have changed the same lines, the
+learner's lines stay. Each release therefore contains a list of changed cells, beside the notebooks. Cells are compared
+by their text, because a learner can move, copy and delete them.
 """
 
 from __future__ import annotations

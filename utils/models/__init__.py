@@ -1,1 +1,1 @@
-"""Data, models and stored weights for the lessons."""
+"""Provide data, models and stored weights for the lessons."""

@@ -1,4 +1,4 @@
-"""Data, model and training for lesson 09. The model receives three letters, and writes them in sorted order.
+"""Provide data, model and training for lesson 09. The model receives three letters, and writes them in sorted order.
 
 A sequence has seven tokens, for example ``c a b · a b c``: three letters, a separator, and the three letters in order.
 The model has 480 parameters and no biases outside its layer norms. All constants come from the course's source text.
@@ -350,11 +350,12 @@ def held_out_study() -> dict[str, dict[str, float]]:
     `python bench/abc_sorter.py --held-out` measures these numbers.
 
     Returns:
-        "random": for each of five random splits, the share of seven held-out triples. "shuffled": the same if each
-        triple has the answer of another triple. "one order" and "no order": for each answer, the share of its held-out
-        orders if the training contained one of its orders, or none. "written for aab": how often each answer was
-        written for the orders of aab if the training contained none. "wrong": how many of the wrong answers to these
-        triples were in alphabetical order, and how many there were.
+        "random": for each of five random splits, the share of the seven held-out triples.
+        "shuffled": the same, if each triple has the answer of another triple.
+        "one order", "no order": for each answer, the share of its held-out orders, if the training contained one of
+            its orders or none.
+        "written for aab": how often each answer was written for the orders of aab, if the training contained none.
+        "wrong": how many wrong answers to these triples were in alphabetical order, and how many there were in total.
     """
     return json.loads(HELD_OUT.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""Load model code from a lesson's page, so that it is written only once, and load stored weights into models."""
+"""Load model code from a lesson, so that it is written only once, and load stored weights into models."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# A module that a lesson's page defines. A type checker cannot see its class, and would treat every attribute of an
+# A module that a lesson defines. A type checker cannot see its class, and would treat every attribute of an
 # nn.Module as a Tensor or a Module.
 LessonModule: TypeAlias = Any
 
 
 def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
-    """Return the class or function `name` from the page of the lesson `stem` in `solutions/`.
+    """Return the class or function `name` from the lesson `stem` in `solutions/`.
 
     Text that the lesson prints on import is hidden.
 
     Raises:
-        ValueError: the page is not in this copy of the course. The message shows `alternative`, a call with the
+        ValueError: the lesson is not in this copy of the course. The message shows `alternative`, a call with the
             learner's own class or function.
     """
     with contextlib.redirect_stdout(io.StringIO()):

@@ -1,4 +1,4 @@
-"""Data, tokenizer, training and the bundled model for lesson 08. The model repeats a word as a command requires.
+"""Provide data, tokenizer, training and model for lesson 08. The model repeats a word as a command requires.
 
 It continues ``minecraft echo`` with `` minecraft.``, and ``minecraft upper`` with `` MINECRAFT.``. Each text ends with
 token 0, which means *stop* and also pads the shorter texts in a batch.

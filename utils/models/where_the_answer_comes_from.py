@@ -1,4 +1,4 @@
-"""Inputs for lesson 13: sentence pairs, repeated lists, the attention of all heads, and models with heads removed."""
+"""Provide inputs for lesson 13: sentence pairs, repeated lists, attention patterns, and models with removed heads."""
 
 from __future__ import annotations
 

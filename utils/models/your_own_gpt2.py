@@ -1,4 +1,4 @@
-"""Sizes and checkpoints for lesson 12: a GPT-2's configuration, its stored tensors, and a parameter loader."""
+"""Provide sizes and checkpoints for lesson 12: a GPT-2's configuration, its stored tensors, and a parameter loader."""
 
 from __future__ import annotations
 

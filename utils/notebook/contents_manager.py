@@ -23,7 +23,7 @@ class CourseContentsManager(AsyncLargeFileManager):
     release, into each notebook that it opens. If the file contains a different version, JupyterLab shows the notebook
     as unsaved. The learner's version of Python is not known when the course is released.
 
-    It lists only the notebook of a lesson, and not its text.
+    It lists only the notebook of a lesson, not its .md file.
 
     It keeps the states of widgets that JupyterLab would remove when it saves a lesson.
     """
@@ -44,7 +44,7 @@ class CourseContentsManager(AsyncLargeFileManager):
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
         if model.get("type") == "notebook" and is_lesson_file(Path(path)):
-            with contextlib.suppress(Exception):  # Without a readable earlier version, nothing is lost.
+            with contextlib.suppress(Exception):  # without a readable earlier version, there are no states to keep
                 if lost_widgets(model["content"]):
                     earlier = Path(self._get_os_path(path)).read_text(encoding="utf-8")
                     keep_widget_states(model["content"], json.loads(earlier))

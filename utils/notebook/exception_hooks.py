@@ -139,7 +139,7 @@ def is_defined_above(name: str | None, source: str) -> bool:
 
 
 def _defined_names(source: str) -> list[str]:
-    """Return the names that a cell binds at its top level; none if the cell is not valid Python."""
+    """Return the names that a cell binds at its top level, or no names if the cell is not valid Python."""
     try:
         return bound_names(ast.parse(strip_magics(source) or ""))
     except SyntaxError:

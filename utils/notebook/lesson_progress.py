@@ -24,7 +24,7 @@ WORD = {"passed": "passed", "failed": "tried", "todo": "to do"}
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise.
+    """The progress in one exercise.
 
     It has a state ("passed", "failed", "todo"), a number of tries, the time of the last try, and the id of the cell
     that contains its heading.
@@ -47,7 +47,7 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One lesson.
+    """The progress in one lesson.
 
     It has a stem, a title, a duration in minutes (None if unknown), the file to open, its exercises in order, and the
     cells that are newer in the course than in this file.

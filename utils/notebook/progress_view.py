@@ -1,4 +1,4 @@
-"""The home view: every lesson with its duration, the state of each exercise, and the next exercise."""
+"""Show the home view: every lesson with its duration, the state of each exercise, and the next exercise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProgressView:
 
     @cached_property
     def pages(self) -> list[LessonProgress]:
-        """All lessons. They are read when they are first needed, because `due` needs none."""
+        """All lessons. They are read only when they are first needed, because `due` needs no lesson."""
         return load_progress()
 
     @cached_property
@@ -103,7 +103,7 @@ class ProgressView:
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
         """The next open exercise, or None if every exercise has been passed.
 
-        Prefer the lesson with the last try, then a later lesson, then any lesson.
+        Prefer an exercise in the lesson of the last try, then one in a later lesson, then any exercise.
         """
         tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
@@ -163,7 +163,7 @@ class ProgressView:
 
 
 def _updates_html(page: LessonProgress) -> str:
-    """Return the changed cells of a lesson. Each shows its new text when it is opened, so that it can be copied."""
+    """Return the changed cells of a lesson. The learner can open each cell and copy its new text."""
     lesson = _link_html(page.link_address(), f"lesson {page.stem[:2]}")
     return "".join(
         f"<details><summary>{lesson}: {inline_html(update.name)}</summary>{code_block(update.after)}</details>"

@@ -1,4 +1,4 @@
-"""Ask questions that are due again, and repeat a question that fails."""
+"""Ask questions that are due for review, and repeat a question that is answered wrongly."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WarmUp:
             print(self)
 
     def make_box(self) -> Any:
-        """Return a box with one widget for each question. A question that fails is appended again."""
+        """Return a box with one widget for each question. A question that is answered wrongly is appended again."""
         from ipywidgets import VBox
 
         box = VBox()
@@ -95,5 +95,5 @@ def question_widget(question: Question, on_answer: Callable[[bool, str], None]) 
 
 
 def full_text(question: Question) -> str:
-    """Return the question with the number of its lesson and with what the lesson says before it."""
+    """Return the question with the number of its lesson and with the context that the lesson gives before it."""
     return " ".join(filter(None, [f"Lesson {question.lesson[:2]}.", question.context, question.text]))

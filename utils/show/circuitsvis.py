@@ -194,7 +194,7 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """Return circuitsvis's browser library with the course's words, colours and memo, gzipped and base64-encoded.
+    """Return circuitsvis's browser library with the changes of `adapt_library`, gzipped and base64-encoded.
 
     Return None if circuitsvis is not installed, or if its library lacks the code that the course replaces.
     """

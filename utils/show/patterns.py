@@ -62,8 +62,9 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, describe the average weights on the previous token, on the token itself and on the first
-    token (for the queries from position 2 on), the key with the largest average weight, and the largest weight.
+    For more than 8 tokens, describe averages instead: the weights on the previous token, on the token itself and on
+    the first token, over the queries from position 2 on. Also name the key with the largest average weight, and give
+    the largest weight.
     """
     lines = []
     for table in values:

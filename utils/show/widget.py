@@ -1,8 +1,8 @@
-"""The widget class behind every explorer, prediction and quiz. All computation happens in the page.
+"""Define the widget class of every explorer, prediction and quiz. All computation happens in the browser.
 
-Each kind of widget has a Python file, which prepares the page's initial data, and a .js file with the same name, which
-computes and draws. All kinds share `page.js` and `page.css`. The numbers are sent once. After that, the page needs no
-kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
+Each kind of widget has a Python file, which prepares the widget's initial data, and a .js file with the same name,
+which computes and draws. All kinds share `page.js` and `page.css`. The numbers are sent once. After that, the widget
+needs no kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def read_shared(name: str) -> str:
 
 
 class Widget(Protocol):
-    """A widget that computes in the page.
+    """A widget that computes in the browser.
 
     Attributes:
         kind: the name of the widget's .js file without the suffix.
-        start: the page's initial data; it never changes.
-        state: the values of the controls, `{name: value}`. The page updates it when a control is released.
+        start: the widget's initial data; it never changes.
+        state: the values of the controls, `{name: value}`. The browser updates it when a control is released.
         data: bytes, for data that is too large for JSON.
         words: the text to show if the widget cannot be shown.
     """
@@ -66,7 +66,7 @@ def widget_class(script: Path) -> type:
     import traitlets
 
     class Live(anywidget.AnyWidget):
-        """A widget that computes in the page; see `Widget`."""
+        """A widget that computes in the browser; see `Widget`."""
 
         kind = script.stem
         _esm, _css = read_shared("page.js") + read_script(script), read_shared("page.css")
@@ -105,10 +105,10 @@ def make_widget(
     Args:
         python_file: `__file__` of the widget's module. The .js file is beside it.
         fallback_text: the text to show if the widget cannot be shown: in a terminal, in print, without scripts.
-        start: the page's initial data, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
+        start: the widget's initial data, as JSON: numbers, strings, lists, dicts. nan and inf cannot be sent.
         state: the initial values of the controls.
         data: bytes, for data that is too large for JSON.
-        on_message: called as `on_message(widget, message)` when the page sends a message to the kernel.
+        on_message: called as `on_message(widget, message)` when the browser sends a message to the kernel.
     """
     script = Path(python_file).with_suffix(".js")
     widget = widget_class(script)(fallback_text, start=dict(start), state=dict(state), data=data)

@@ -1,4 +1,4 @@
-"""Lesson 10: an attention layer with random weights. Answers compute its circuits."""
+"""Provide test doubles for lesson 10: an attention layer with random weights. Answers compute its circuits."""
 
 from collections.abc import Callable
 

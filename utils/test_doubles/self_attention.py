@@ -1,4 +1,4 @@
-"""Lesson 03: two attention modules for the exercise `copy_weights`, and a view of its result."""
+"""Provide test doubles for lesson 03: two attention modules for `copy_weights`, and a view of its result."""
 
 from collections.abc import Callable
 

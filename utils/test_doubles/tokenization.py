@@ -1,4 +1,4 @@
-"""Lesson 01: GPT-2's tokenizer, and a tiny language model."""
+"""Provide test doubles for lesson 01: GPT-2's tokenizer, and a tiny language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lesson 08: a letter tokenizer, a model for the generation loop, and a model for one training step."""
+"""Provide test doubles for lesson 08: a letter tokenizer, and models for generation and for one training step."""
 
 from __future__ import annotations
 
@@ -166,9 +166,10 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
     """Collect the effects of one training step.
 
     Returns:
-        The parameters (the table, with the bias as its last row), the loss, and four facts: whether the result is a
-        float; whether the model is in training mode; whether a parameter changed (1), none changed although there are
-        gradients (0), or none changed and there are no gradients (-1); and how many steps the optimizer took.
+        The parameters (the table, with the bias as its last row), the loss, and four facts. The first two say whether
+        the result is a float, and whether the model is in training mode. The third is 1 if a parameter changed, 0 if
+        none changed although there are gradients, and -1 if none changed and there are no gradients. The fourth is the
+        number of steps that the optimizer took.
     """
     if result is None:
         return None

@@ -1,4 +1,4 @@
-"""Lesson 13: a model that returns the input of out_proj, and a view of the model after the call."""
+"""Provide test doubles for lesson 13: a model that returns the input of out_proj, and a view of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lesson 12: a small GPT-2 whose parts have the names from the lesson.
+"""Provide test doubles for lesson 12: a small GPT-2 whose parts have the names from the lesson.
 
 An answer can call the whole model or its parts. With `strict=True`, the model, W_key and W_value raise an error if they
 get more than one position in a pass after the prompt.

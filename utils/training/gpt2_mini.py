@@ -187,7 +187,8 @@ def _optimisers(
     """Create Muon for the matrices in the layers, and AdamW for all other parameters.
 
     AdamW also trains the queries, keys and values of layer 0 or, with `attention_rate`, of all layers. Muon's steps are
-    equally long in every direction; with it, these heads kept a little weight everywhere. With AdamW, they specialise.
+    equally long in every direction; with Muon, these heads kept a little weight everywhere. With AdamW, they
+    specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():

@@ -89,7 +89,7 @@ class _RowSampler:
         self.lists = iter(()) if ids is None else random_token_lists(ids, seed, *LIST_LENGTHS)
 
     def row(self, length: int, lists: float) -> Asked:
-        """Return the inputs at `length` positions, and as targets the token after each position."""
+        """Return `length` input tokens, and for each of them the next token as its target."""
         start = [END] if self.draw() < 0.5 else []
         read, asked = [*start], [*start]
         while len(read) <= length:

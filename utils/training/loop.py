@@ -1,4 +1,7 @@
-"""The training loop for all lessons, with a progress display and schedules. Ctrl-C keeps the completed steps."""
+"""Provide the training loop for all lessons, with a progress display and schedules.
+
+Ctrl-C keeps the completed steps.
+"""
 
 from __future__ import annotations
 

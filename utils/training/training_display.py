@@ -1,4 +1,4 @@
-"""Show a training run while it happens: as a live page in a notebook, or as a progress bar elsewhere."""
+"""Show a training run while it happens: as a live chart in a notebook, or as a progress bar elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from utils.show.widget import make_widget
 
-PAUSE = 0.1  # seconds between two messages to the page
+PAUSE = 0.1  # seconds between two messages to the browser
 POINTS = 400  # the loss curve has at most this many points
 LINES = 14  # the display shows about this many of the model's answers
 

@@ -1,4 +1,4 @@
-"""Helpers to try an attack twice: without protection, where it must succeed, and in the sandbox, where it must fail."""
+"""Try an attack twice: without protection, where it must succeed, and in the sandbox, where it must fail."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SHORT = ResourceLimits(2.0, 1 << 30)
 
 
 def graded(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> LessonResult:
-    """Return the judge's result for a page with these cells."""
+    """Return the judge's result for a notebook with these cells."""
     page = {PAGE: notebook(cells)}
     return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", page, "key"))
 
 
 def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> ExerciseResult:
-    """Return the result of the only exercise of a page with these cells."""
+    """Return the result of the only exercise in a notebook with these cells."""
     (exercise,) = graded(sandbox, *cells, limits=limits).exercises
     return exercise
 
@@ -44,7 +44,7 @@ def untouched(sandbox: Sandbox) -> bool:
 
 @pytest.fixture(scope="session")
 def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Return a function that checks pages in one process, as a naive grader does; see `unprotected.run`."""
+    """Return a function that checks notebooks in one process, as a naive grader does; see `unprotected.run`."""
     folder = tmp_path_factory.mktemp("in-process")
     environment = {name: value for name, value in os.environ.items() if name != "COURSE_CHECKS"}
     script = Path(__file__).with_name("unprotected.py")

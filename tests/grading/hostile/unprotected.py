@@ -1,7 +1,7 @@
-"""Check pages without protection, for comparison: they are loaded one after the other in the process that judges.
+"""Check notebooks without protection, for comparison: the process that judges also loads the notebooks.
 
-The program reads requests from standard input, each a line of JSON with the files of the pages, and forks a process for
-each request. It replies with the status of `row_sums` on each page, and how the process ended.
+The program reads requests from standard input, each a line of JSON with the notebooks' files, and forks a process for
+each request. It replies with the status of `row_sums` in each notebook, and how the process ended.
 """
 
 import contextlib

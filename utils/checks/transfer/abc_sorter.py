@@ -21,7 +21,7 @@ def _weight(
     change_gate=lambda gate: gate,
     join=torch.mul,
 ):
-    """Make a weight [heads, embed_dim, d_head] from the gates and the base."""
+    """Compute a weight [heads, embed_dim, d_head] from the gates and the base."""
     return join(change_gate(normalise(divide(product(A, B), temp))), base)
 
 
@@ -32,13 +32,16 @@ _neutral = _weight.replace(change_gate=lambda gate: gate * gate.shape[-1])
 
 
 def _gates(A, B, temp, dim):
-    """Compute the gates from the logarithm of their divisor."""
+    """Compute the gates with logsumexp, not with a softmax."""
     scores = torch.einsum("her,hrd->hed", A, B) / temp
     return (scores - scores.logsumexp(dim, keepdim=True)).exp()
 
 
 def _milestones(dim=-1, change=None):
-    """Return the milestones for the axis of the softmax, and for the label and the function of a changed gate."""
+    """Return the milestones for gates with a softmax along `dim`.
+
+    `change` is the label of the changed gate and its function.
+    """
 
     def values(A, B, base, temp):
         product = torch.einsum("her,hrd->hed", A, B)
@@ -70,21 +73,21 @@ def _mistakes(right, **more):
         ),
         "temperature-after-the-softmax": Wrong(
             lambda A, B, base, temp: right(A, B, base, 1.0) / temp,
-            "You divided by the temperature after the softmax, which makes the whole weight smaller. Divide the product"
+            "You divided by the temperature after the softmax, so the gates no longer sum to one. Divide the product"
             " before the softmax.",
         ),
         "base-added": right.replace(join=torch.add).wrong(
             "You added the base. A gate decides how much of an entry of the base passes, so multiply."
         ),
         "base-ignored": right.replace(join=lambda gate, base: gate).wrong(
-            "You return the gates alone. The gates should multiply the entries of the base."
+            "You return only the gates. The gates should multiply the entries of the base."
         ),
         "base-before-the-softmax": Wrong(
             lambda A, B, base, temp: right.replace(product=lambda A, B: A @ B * base)(
                 A, B, torch.ones_like(base), temp
             ),
-            "You multiplied by the base before the softmax, so no entry of your weight is negative. Make the gates"
-            " first.",
+            "You multiplied by the base before the softmax, so no entry of your weight is negative. Compute the gates"
+            " first, then multiply them by the base.",
         ),
     }
 
@@ -106,7 +109,7 @@ transfer_family(
     members={
         "columns": member(
             """
-            Make a weight for each head, with gates that share something else than in this lesson. `A` has the shape
+            Compute a weight for each head. Here, the gates compete in a different way. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 
@@ -136,7 +139,7 @@ transfer_family(
         ),
         "heads-compete": member(
             """
-            Make a weight for each head, with gates that share something else than in this lesson. `A` has the shape
+            Compute a weight for each head. Here, the gates compete in a different way. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 
@@ -167,7 +170,7 @@ transfer_family(
         ),
         "closing": member(
             """
-            Make a weight for each head, with gates that close where they opened in this lesson. `A` has the shape
+            Compute a weight for each head. Here, a gate closes where it opened in this lesson. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 
@@ -186,22 +189,22 @@ transfer_family(
                 **{
                     "product-negated": _weight.replace(product=lambda A, B: -(A @ B)).wrong(
                         "You changed the sign of the product, so small gates become large, but each row still sums to"
-                        " one. What passes is one minus the number that the softmax gives."
+                        " one. The share that passes is one minus the result of the softmax."
                     ),
                     "divided-by-the-gate": _weight.replace(join=lambda gate, base: base / gate).wrong(
-                        "You divide by the gates, so an entry that is blocked becomes larger than it was. What passes"
-                        " is a share of the entry, between 0 and 1."
+                        "You divide by the gates, so an entry that is blocked becomes larger than it was. Multiply by"
+                        " the share that passes, which is between 0 and 1."
                     ),
                     "subtracted": _weight.replace(join=lambda gate, base: base - gate).wrong(
-                        "You subtract the softmax itself from the base. It is a share: subtract this share of each"
-                        " entry."
+                        "You subtract the softmax itself from the base. The softmax gives a share: subtract this"
+                        " share of each entry."
                     ),
                 },
             ),
         ),
         "neutral": member(
             """
-            Make a weight for each head, with gates that can also enlarge an entry. `A` has the shape
+            Compute a weight for each head. Here, a gate can also enlarge an entry. `A` has the shape
             `[heads, embed_dim, rank]`, `B` has the shape `[heads, rank, d_head]`, `base` has the shape
             `[heads, embed_dim, d_head]`, and `temp` is a positive number.
 

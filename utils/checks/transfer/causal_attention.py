@@ -65,12 +65,13 @@ def _mistakes(make_mask, **more):
         **more,
         "mirror-image": _wrong(
             lambda size, n: make_mask(size, n).T,
-            "Your mask is the mirror image: rows and columns changed places. A row is the position that asks, and it"
-            " looks back.",
+            "Your mask is transposed: you swapped rows and columns. A row is the position that asks, and a column is"
+            " the position that answers.",
         ),
         "true-means-hidden": Wrong(
             look.replace(hide=lambda scores, mask: mask_scores(scores, ~mask)),
-            "Your mask is inverted: each position sees exactly what it should not see. Hide the other positions.",
+            "Your mask is inverted: each position sees only the positions that should be hidden. Exchange True and"
+            " False.",
         ),
         "mask-after-softmax": Wrong(
             look.replace(hide=lambda scores, mask: scores, keep=lambda weights, mask: weights * mask),
@@ -147,11 +148,13 @@ transfer_family(
                 ),
                 "window-ahead-too": _wrong(
                     lambda size, n: _steps_back(size).abs() < n,
-                    "Your window also reaches ahead: a position sees the positions after it. It should only look back.",
+                    "Your window also contains later positions. A position should see only itself and earlier"
+                    " positions.",
                 ),
                 "hides-the-window": _wrong(
                     lambda size, n: causal_mask(size) & ((_steps_back(size) >= n) | (_steps_back(size) == 0)),
-                    "You hide the nearest positions and show the distant ones. The window is what a position sees.",
+                    "You hide the positions inside the window and show the positions outside it. A position should"
+                    " see the positions inside its window.",
                 ),
             },
         ),
@@ -191,8 +194,8 @@ transfer_family(
             `[batch, seq, d_v]`. `n` is at least 1, and it may be larger than `seq`.
 
             A text is cut into blocks of `n` positions: the first block is the positions 0 to `n - 1`, and the last
-            block may be shorter. Each position sees itself and the earlier positions of its own block, and nothing of
-            another block. For `n` = 2, position 4 sees only itself, and position 5 sees the positions 4 and 5.
+            block may be shorter. Each position sees itself and the earlier positions of its own block, and no position
+            of another block. For `n` = 2, position 4 sees only itself, and position 5 sees the positions 4 and 5.
 
             Divide the scores by the square root of `d`, hide what a position does not see, and apply the softmax.
             Return only the context vectors, in the shape `[batch, seq, d_v]`.
@@ -202,14 +205,15 @@ transfer_family(
             **{
                 "whole-block": _wrong(
                     lambda size, n: (torch.arange(size) // n)[:, None] == torch.arange(size) // n,
-                    "Each position sees its whole block, later positions included. It should only look back.",
+                    "Each position sees its whole block, including later positions. It should see only itself and"
+                    " earlier positions.",
                 ),
                 "n-blocks": _wrong(
                     lambda size, n: (
                         causal_mask(size)
                         & ((torch.arange(size) * n // size)[:, None] == torch.arange(size) * n // size)
                     ),
-                    "You cut the text into n blocks. Each block should have n positions, whatever their number is.",
+                    "You cut the text into n blocks. Cut it into blocks of n positions instead.",
                 ),
                 "earlier-blocks-too": _wrong(
                     lambda size, n: (
@@ -244,7 +248,8 @@ transfer_family(
                 ),
                 "stride-ahead-too": _wrong(
                     lambda size, n: _steps_back(size) % n == 0,
-                    "Your strides also reach ahead: a position sees positions after it. It should only look back.",
+                    "Your strides also lead to later positions. A position should see only itself and earlier"
+                    " positions.",
                 ),
                 "only-one-stride": _wrong(
                     lambda size, n: (_steps_back(size) == 0) | (_steps_back(size) == n),

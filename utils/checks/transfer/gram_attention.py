@@ -56,7 +56,7 @@ def _root(sizes):
 
 
 def _by_loop(size, reference, turn=lambda t: t):
-    """Return the oracle that computes the score of one pair after the other; `reference` picks the vector of a pair."""
+    """Return an oracle that computes one score at a time. `reference` returns the reference of a pair."""
 
     def answer(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
@@ -68,7 +68,7 @@ def _by_loop(size, reference, turn=lambda t: t):
 
 
 def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
-    """Return the milestones for the reference and the size of a task; `turn` gives [batch, seq, d]."""
+    """Return the milestones for the reference and the size of a task. `turn` brings the inputs to [batch, seq, d]."""
 
     def values(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
@@ -101,7 +101,8 @@ def _mistakes(right, wrap=lambda answer: answer, **more):
         **more,
         "not-negative": Wrong(
             wrap(right.replace(change=lambda sizes: sizes)),
-            "Your scores are positive, so the largest size gets the highest score. The score should be negative.",
+            "Your scores are positive, so the largest volume or area gets the highest score. The scores should be"
+            " negative.",
         ),
         "rows-and-columns-swapped": Wrong(
             wrap(lambda q, k, r: right(q, k, r).mT),
@@ -122,8 +123,8 @@ def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
         "squares-swapped": _five_terms.replace(
             squares=lambda qq, kk, rr, qk, kr, rq: qq * qk**2 + kk * kr**2 + rr * rq**2
         ).wrong(
-            "You multiply the squared dot products by the wrong squared lengths. Multiply each by the squared length of"
-            " the vector that does not occur in it."
+            "You multiply the squared dot products by the wrong squared lengths. Multiply each squared dot product by"
+            " the squared length of the third vector, which is not part of this dot product."
         ),
     }
     wrong = {id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, *_) in terms.items()}

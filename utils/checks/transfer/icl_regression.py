@@ -21,7 +21,10 @@ def _descend(
     rate=lambda n, L, d: 1 / L,
     gather=lambda x, pull: x.mT @ pull,
 ):
-    """Answer the questions after gradient descent. `force` turns what is left of y into the pull of an example."""
+    """Answer the questions after gradient descent.
+
+    `force` turns the differences y − β·x − b into factors of the step.
+    """
     beta, b = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype), 0.0
     for _ in range(steps):
         pull = rate(*x.shape) * force(y - x @ beta - b)
@@ -95,7 +98,7 @@ def _mistakes(right, **more):
             "Your step is half as long as it should be. Compute the derivative of the loss again, and use the rate 1."
         ),
         "averaged-over-prompts": right.replace(rate=lambda n, L, d: 1 / (n * L)).wrong(
-            "Your mean also runs over the prompts. Every prompt has its own loss: the mean over its own L examples."
+            "You also average over the prompts. Every prompt has its own loss: the mean over its own L examples."
         ),
         "divided-by-d": right.replace(rate=lambda n, L, d: 1 / d).wrong(
             "You divide the sum by d, the number of entries of x. Take the mean over the L examples."
@@ -196,8 +199,7 @@ transfer_family(
                     ),
                     "start-not-added": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y - x.sum(-1, keepdim=True)),
-                        "Your β is only the change of the step. Add the start: β after the step is 1 in each entry plus"
-                        " this change.",
+                        "Your β is only the change that the step makes. Add the start, which is 1 in each entry.",
                     ),
                     "error-with-the-wrong-sign": Wrong(
                         lambda x_q, x, y: (
@@ -207,7 +209,7 @@ transfer_family(
                     ),
                     "no-step": Wrong(
                         lambda x_q, x, y: x_q.sum(-1, keepdim=True),
-                        "You answer with the β of the start. Take one step first.",
+                        "You answer with the β at the start. Take one step first.",
                     ),
                 },
             ),
@@ -275,7 +277,8 @@ transfer_family(
                     ),
                     "second-step-only": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y - _first_answer(x, x, y)),
-                        "Your β is only the change of the second step. Add the β that the first step has reached.",
+                        "Your β is only the change that the second step makes. Add the β that the first step has"
+                        " reached.",
                     ),
                     "error-with-the-wrong-sign": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y) + _first_answer(x_q, x, y + _first_answer(x, x, y)),

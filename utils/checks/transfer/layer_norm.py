@@ -87,7 +87,7 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, text=(-2, -1), **more):
             " nan."
         ),
         "eps-fixed": norm.replace(change_eps=lambda eps: 1e-6).wrong(
-            "Your eps is 1e-6, whatever is passed. Use the argument."
+            "Your eps is always 1e-6. Use the argument `eps`."
         ),
         "scale-unused": norm.replace(scale=lambda normed, w: normed).wrong(
             "You return the normalised vectors without w. In the end, multiply each entry by its number in w."
@@ -129,7 +129,7 @@ def _unbiased(norm):
 def _cases(rand, shapes=((2, 4, 4), (3, 2, 6), (2, 3, 8), (1, 5, 4)), axis=-1):
     """Return cases. `shapes` gives the shapes of x, and `axis` is the axis of the features.
 
-    The entries of a vector have another mean than 0. In the last case of all, they are so small that eps matters.
+    The mean of a vector's entries is not 0. In the last case, the entries are so small that eps matters.
     """
     cases = [case(rand(*shape) + 0.7, rand(shape[axis]), 0.1 * (i + 1)) for i, shape in enumerate(shapes)]
     return [*cases, case(0.05 * rand(*shapes[0]) + 0.02, rand(shapes[0][axis]), 0.001)]
@@ -153,12 +153,12 @@ transfer_family(
 
             Normalise the vector of each token independently, as in this lesson: subtract the mean of its entries, and
             divide by the square root of their variance plus `eps`. The variance divides by `d`. Then multiply each
-            entry by its number in `w`. Nothing is added.
+            entry by its number in `w`. Do not add a bias.
 
             Return the normalised vectors in the same order of the axes, `[batch, d, seq]`.
             """,
             clause="the vector of a token lies along the second axis",
-            # The first case has a square x, on which the answers to the other tasks run.
+            # In the first case, d equals seq, so that the answers to the other tasks also run on it.
             cases=lambda rand: _cases(rand, ((2, 4, 4), (3, 6, 6), (1, 8, 8), (2, 4, 3), (3, 6, 2)), axis=1),
             oracle=lambda x, w, eps: F.layer_norm(x.movedim(1, 2), w.shape, w, eps=eps).movedim(2, 1),
             returns=Float("batch d seq"),
@@ -193,7 +193,7 @@ transfer_family(
 
             Normalise the vector of each token independently, without subtracting a mean: square its entries, take the
             mean of the squares, add `eps`, and take the square root. Divide the vector itself by this number. Then
-            multiply each entry by its number in `w`. Nothing is added.
+            multiply each entry by its number in `w`. Do not add a bias.
 
             Return the normalised vectors, in the same shape `[batch, seq, d]`.
             """,
@@ -223,8 +223,8 @@ transfer_family(
 
             The first `d // 2` entries of a vector are normalised independently of the others: subtract their mean, and
             divide by the square root of their variance plus `eps`. The second half gets its own mean and variance. A
-            variance divides by the number of its entries. Then multiply each entry by its number in `w`. Nothing is
-            added.
+            variance divides by the number of its entries. Then multiply each entry by its number in `w`. Do not
+            add a bias.
 
             Return the normalised vectors, in the same shape `[batch, seq, d]`.
             """,
@@ -269,7 +269,7 @@ transfer_family(
             Normalise the vector of each token independently: subtract the mean of its entries, as in this lesson. Then
             divide by the mean distance plus `eps`. The mean distance is the mean of the absolute values of the `d`
             differences: they are not squared, and there is no root. Then multiply each entry by its number in `w`.
-            Nothing is added.
+            Do not add a bias.
 
             Return the normalised vectors, in the same shape `[batch, seq, d]`.
             """,
@@ -297,7 +297,9 @@ transfer_family(
                     ),
                     "root-of-the-distance": _norm.replace(
                         divisor=lambda centred, dim, eps: _mean_distance(centred, dim, eps).sqrt()
-                    ).wrong("You took the square root of the mean distance. Distances are not squared, so no root."),
+                    ).wrong(
+                        "You took the square root of the mean distance. Distances are not squared: no root is needed."
+                    ),
                 },
             ),
         ),

@@ -135,8 +135,8 @@ def _mistakes(right, **more):
             " own entries only, so divide by the root of their number."
         ),
         "plain-view": right.replace(split=lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).wrong(
-            "A head of yours gets whole positions, because you changed the shape in one step. Split the last axis"
-            " first, then move the axes."
+            "Each of your heads consists of whole positions, because you changed the shape in one step. Split the"
+            " last axis first, then move the axes."
         ),
         "mask-ignored": right.replace(hide=lambda scores, mask: scores).wrong(
             "You do not use the mask, so every position sees all positions."
@@ -198,7 +198,7 @@ transfer_family(
                 _true_hides,
                 **{
                     "mask-transposed": _true_hides.replace(change_mask=lambda mask: ~mask.T).wrong(
-                        "You exchanged the rows and the columns of the mask. A row is the position that asks."
+                        "You swapped the rows and the columns of the mask. A row is the position that asks."
                     ),
                 },
             ),
@@ -242,9 +242,8 @@ transfer_family(
             """
             Write attention with many heads that agree. `q`, `k` and `v` have the shape `[batch, seq, d]`, and `d` is
             divisible by `n_heads`. Neighbouring entries belong to the same head, as in this lesson. Each head computes
-            its weights from its own queries and keys. Then all heads use the same weights, namely the mean of the
-            weights of all heads, and mix their own values with it. The results of the heads are put side by side.
-            There is no output layer and no dropout.
+            its weights from its own queries and keys. Then each head mixes its own values with the mean of the weights
+            of all heads. The results of the heads are put side by side. There is no output layer and no dropout.
 
             `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
             Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees at least one

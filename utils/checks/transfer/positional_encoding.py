@@ -56,7 +56,7 @@ def _rotate(
     turn=_turn,
     base_is=lambda base: base,
 ):
-    """Rotate the pairs that `cut` returns by position × speed, and put them together with `join`."""
+    """Rotate the pairs that `cut` returns by position × speed, and join them again with `join`."""
     angles = at(x) * base_is(base) ** -exponents(x.shape[-1])
     return join(*turn(*cut(x), angles.cos(), angles.sin()))
 
@@ -134,10 +134,10 @@ def _mistakes(rotate, **more):
     return {
         "other-direction": rotate.replace(turn=lambda a, b, cos, sin: _turn(a, b, cos, -sin)).wrong(
             "You rotate the pairs clockwise. Rotate them counterclockwise, as in this lesson: the minus sign belongs"
-            " into the first entry of a new pair, and positions are not negative."
+            " in the first entry of the new pair, and the positions should not be negative."
         ),
         "base-ignored": rotate.replace(base_is=lambda base: 10000.0).wrong(
-            "Your base is 10000, whatever is passed. Use the argument."
+            "Your base is always 10000. Use the argument `base`."
         ),
         "first-overwritten": rotate.replace(
             turn=lambda a, b, cos, sin: (a * cos - b * sin, (a * cos - b * sin) * sin + b * cos)
@@ -157,7 +157,7 @@ def _mistakes(rotate, **more):
 transfer_family(
     "rotate_texts",
     lesson=LessonTask("the texts are on the first axis, neighbours form pairs, and position 0 is the start", rope),
-    # d is divisible by 4, and in each case the sizes differ from each other.
+    # d is divisible by 4, and no two sizes of a case are equal.
     cases=lambda rand: [
         case(rand(2, 5, 4), 100.0),
         case(rand(3, 2, 8), 50.0),
@@ -260,8 +260,8 @@ transfer_family(
                     ),
                     "reversed-tokens": Wrong(
                         lambda x, base: _rotate(x.flip(1), base),
-                        "You reversed the tokens, and did not put them back. The tokens should stay in their order;"
-                        " only the positions count backwards.",
+                        "You reversed the tokens. The tokens should stay in their order; only the positions count"
+                        " backwards.",
                     ),
                     "reversed-entries": Wrong(
                         lambda x, base: _rotate(x.flip(-1), base).flip(-1),
@@ -309,7 +309,7 @@ transfer_family(
                     ),
                     "halves-exchanged": _rotate_part.replace(
                         combine=lambda moved, kept: torch.cat((kept, moved), -1)
-                    ).wrong("Your two halves changed places. The rotated half comes first."),
+                    ).wrong("You swapped the two halves. The rotated half should come first."),
                 },
             ),
         ),

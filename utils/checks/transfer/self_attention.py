@@ -57,7 +57,7 @@ def _seq_first(answer):
 
 
 def _oracle(score):
-    """Compute the oracle from torch's own softmax and its own products, for scores of queries and keys."""
+    """Return an oracle for scores of queries and keys. It uses torch's softmax and einsum."""
 
     def answer(x, W_query, W_key, W_value):
         q, k, v = (torch.einsum("bsi,io->bso", x, matrix) for matrix in (W_query, W_key, W_value))
@@ -67,7 +67,7 @@ def _oracle(score):
 
 
 def _milestones(score, turn=lambda x: x):
-    """Return the milestones for scores of queries and keys."""
+    """Return the milestones. `score` computes scores from queries and keys; `turn` brings x to [batch, seq, d_in]."""
 
     def values(x, W_query, W_key, W_value):
         q, k, v = (turn(x) @ matrix for matrix in (W_query, W_key, W_value))

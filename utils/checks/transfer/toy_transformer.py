@@ -37,7 +37,7 @@ def _loss(
     score=lambda logits: -logits.log_softmax(-1),
     reduce=lambda losses, counted: losses[counted].mean(),
 ):
-    """Pair rows of logits with their targets, score the targets, and reduce the losses that count to one number."""
+    """Pair rows of logits with their targets, compute the losses, and reduce the losses that count to one number."""
     rows, targets, marks = pair(logits, tokens, marked)
     return reduce(score(rows).gather(-1, targets[..., None])[..., 0], counts(marks))
 
@@ -50,7 +50,7 @@ _backwards = _loss.replace(pair=_token_before)
 
 def _mean_of_texts_oracle(logits, tokens, marked):
     targets = tokens[:, 1:].masked_fill(~marked[:, 1:], -100)
-    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")  # 0 where nothing is marked
+    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")  # 0 if no token counts
     return torch.stack([text.sum() / (target >= 0).sum() for text, target in zip(losses, targets)]).mean()
 
 
@@ -118,7 +118,7 @@ def _cases(rand, first=False, last=False):
     Args:
         rand: the sampler.
         first: whether the first token may be marked; in the first text, it is marked.
-        last: the same for the last token.
+        last: whether the last token may be marked; in the first text, it is marked.
     """
     cases = []
     for batch, seq, vocab in ((2, 6, 4), (3, 7, 5), (4, 9, 8), (2, 5, 11)):

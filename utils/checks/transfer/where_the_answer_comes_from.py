@@ -50,7 +50,7 @@ def _change_head(
     layers=lambda layer, n: [layer],
     leave=False,
 ):
-    """Change the entries of a head with a hook before a part. Without steps, switch the head off."""
+    """Change the entries of a head with a hook on the input of a part. By default, switch the head off."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -66,7 +66,7 @@ def _change_head(
 
 
 def _oracle(change):
-    """Add to the result of out_proj what the change of the head's results adds."""
+    """Return an oracle that adds the effect of the change in the head's results to the result of out_proj."""
 
     def answer(model, tokens, layer, head):
         entries = head_columns(model, head)

@@ -101,7 +101,7 @@ def _causal_with_nothing(q, k, v, past_k, past_v):
 
 
 def _milestones(join=_oldest_first, distances=_distances, bias=_without_bias, normalise=_softmax, width=None):
-    """Return the milestones for the steps of an answer. `width` is the number of positions that a window contains."""
+    """Return the milestones for the steps of an answer. `width` is the number of positions in a window."""
 
     def values(q, k, v, past_k, past_v):
         keys, joined = join(past_k, k), join(past_v, v)
@@ -329,8 +329,8 @@ transfer_family(
                         " exponentials."
                     ),
                     "always-half": _attend.replace(normalise=lambda scores: F.softmax(scores, -1) / 2).wrong(
-                        "Nothing gets the same weight, one half, whatever the scores are. It should get the weight that"
-                        " a score of 0 gets in the softmax."
+                        "The additional score always gets the weight one half. It should get the weight that a score"
+                        " of 0 gets in the softmax."
                     ),
                 },
             ),

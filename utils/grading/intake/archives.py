@@ -95,7 +95,7 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
 
 
 def iter_homes(pattern: str) -> Iterator[SourceFile]:
-    """Yield the notebooks, texts, progress files and shared files in the homes of a hub's users.
+    """Yield the notebooks, Markdown lessons, progress files and shared files in the homes of a hub's users.
 
     Args:
         pattern: the path of the lessons in each home, such as "/home/*/attention/course". The first `*` stands for the
@@ -152,7 +152,7 @@ def _iter_home(home: Path, path: Path) -> Iterator[SourceFile]:
 
 
 def clean_path(path: str) -> PurePosixPath:
-    """Return a path without hidden characters, in the form of Unicode that rosters have too; macOS uses another."""
+    """Return a path without hidden characters, in the Unicode form of the rosters. macOS uses a different form."""
     return PurePosixPath(unicodedata.normalize("NFC", clean_text(path)))
 
 
@@ -260,7 +260,7 @@ def _entry_refusal_reason(entry: zipfile.ZipInfo) -> str:
         return f"Its path leads out of the zip ({entry.filename[:80]!r})."
     if entry.flag_bits & 1:
         return "It is protected with a password."
-    # A high compression ratio is not a reason for refusal: the output of a harmless loop also has one.
+    # A high compression ratio is not a reason for refusal: the output of a harmless loop also has a high ratio.
     return _refusal_reason(entry.external_attr >> 16 if entry.create_system == 3 else 0, entry.file_size)
 
 

@@ -219,7 +219,7 @@ class _Intake:
         self._add_version(student, stem, suffix, content, file.location, mtime, number)
         added = self.versions[-1]
         if file.user and added.code_digest is not None and not changed_cells(added):
-            self.versions.pop()  # Each home contains all lessons. Those as a release contains them were not handed in.
+            self.versions.pop()  # Each home contains all lessons. A lesson that equals its release was not handed in.
 
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.

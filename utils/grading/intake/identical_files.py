@@ -16,7 +16,7 @@ MOST_IDS = 5  # students in an explanation
 
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
-    """Yield each version that equals another student's, unless this is usual, with an explanation."""
+    """Yield each version that equals another student's version, with an explanation. Leave out usual files."""
     by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
     for version in versions:
         if version.code_digest is not None:
@@ -38,8 +38,8 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
     """Return whether the same file of several students is no sign of copying.
 
-    Suppose that students write each changed cell as often as the students with other files, and independently. A file
-    is usual if it then occurs in at least one pair of students of the class.
+    A file is usual if chance alone explains at least one pair of students with this file. The estimate assumes that
+    students write the changed cells independently, and each cell as often as the students with other files do.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.

@@ -1,6 +1,7 @@
 """Keep the files about a student's learning beside the lessons: `progress.json` and `learning.json`.
 
-Grading does not read them. The first contains the number of tries; a student chose to hand in the second.
+Grading does not read these files. `progress.json` contains the number of tries. `learning.json` is here only if the
+student chose to hand it in.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 from utils import lessons
 from utils.instructor.ipynb import cell_id
 
-ENOUGH_CELLS = 3  # shared cell ids that identify a lesson; a single match may be chance or a copied cell
+ENOUGH_CELLS = 3  # the number of shared cell ids that identify a lesson; a single match may be chance or a copied cell
 _CHECKED = re.compile(r"\bcheck\(\s*(\w+)")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)|\b(\w+)\s*=(?!=)")
 _IDS = re.compile(r'"id":\s*"([0-9a-f]{8})"')
@@ -78,7 +78,7 @@ def mentions_lesson(text: str, stem: str, known: Sequence[KnownLesson]) -> bool:
 
 
 def _mentioned_names(text: str) -> tuple[set[str], set[str]]:
-    """Return two sets: the names of the checked exercises, and these together with all defined names."""
+    """Return two sets of names: the checked exercises, and the checked exercises together with all defined names."""
     text = text.replace("\\n", "\n")  # JSON escapes line breaks.
     checked = set(_CHECKED.findall(text))
     return checked, checked | {name for pair in _DEFINED.findall(text) for name in pair}

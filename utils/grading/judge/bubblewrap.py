@@ -83,7 +83,7 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return why the system refuses bubblewrap's namespaces, if a setting of the kernel shows it, and the cure."""
+    """Return why the system forbids bubblewrap's namespaces, if this can be found out, and what to do."""
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
@@ -188,7 +188,7 @@ def _is_mounted(path: str) -> bool:
 
 
 def _package_mounts() -> dict[str, str]:
-    """Return the runner's path of each package folder; it is never in /tmp, even if the clone is."""
+    """Return the runner's path of each package folder; it is never in /tmp, even if the repository is."""
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 

@@ -39,7 +39,7 @@ class Incident:
     """An action of a submission that cannot happen by accident, or a failure to grade the submission.
 
     Attributes:
-        exercise: the exercise in which it happened; "" if it happened while the page was parsed.
+        exercise: the exercise in which it happened; "" if it happened while the notebook was parsed.
         detail: a description in plain text.
     """
 
@@ -67,7 +67,7 @@ class ExerciseResult:
         fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with
             equal fingerprints count as the same mistake. "" if the answer passed or returned no result.
         member: for a transfer exercise, the id of the member that the answer was judged against.
-        task_code: the task code that the page shows; "" if there is no valid code.
+        task_code: the task code that the notebook shows; "" if there is no valid code.
         note: a sentence for the instructor, such as that the answer solves another learner's task.
     """
 
@@ -97,7 +97,7 @@ class LessonResult:
         lesson: the lesson's stem, such as "02_simplified_attention".
         key: a hash of everything that the verdicts depend on: the answers, the earlier lessons that they use, the
             course's version, and the settings.
-        exercises: the results in the order of the page.
+        exercises: the results in the order of the lesson.
         incidents: the incidents in the order in which they happened.
     """
 

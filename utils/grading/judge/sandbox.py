@@ -59,7 +59,7 @@ START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very 
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
 PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
-PRELOAD_HINTS = {  # words in a page, and the optional preload that each one suggests
+PRELOAD_HINTS = {  # words in a notebook, and the optional preload that each one suggests
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
@@ -85,7 +85,7 @@ class RunnerStopped(BaseException):
 
 
 class RemoteAnswerNotFound(Exception):
-    """The page has no answer to the exercise.
+    """The notebook has no answer to the exercise.
 
     Attributes:
         failure: the exception that prevented the answer, or None.
@@ -155,7 +155,7 @@ class Sandbox(contextlib.AbstractContextManager):
         """Start a runner for one exercise.
 
         Args:
-            page: the bytes of the page, which are only searched for preload hints.
+            page: the bytes of the notebook, which are only searched for preload hints.
 
         Raises:
             SandboxError: the fork server does not start, or ends at once.
@@ -172,7 +172,7 @@ class Sandbox(contextlib.AbstractContextManager):
         return Session(self, ours, limits)
 
     def _start_runner(self, packet: bytes, theirs: socket.socket) -> bool:
-        """Ask the fork server to prepare for a page and start a runner; return whether it started.
+        """Ask the fork server to prepare for a notebook and start a runner; return whether it started.
 
         The time for this does not count towards the limits of the exercise.
         """
@@ -237,7 +237,7 @@ class Sandbox(contextlib.AbstractContextManager):
         with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             folder = Path(private, "judge")
             folder.mkdir()
-            folder.chmod(0o711)  # The container runs as another user; other users cannot enter the folder above.
+            folder.chmod(0o711)  # for the container's user; others cannot enter the parent folder
             listener.bind(str(folder / SOCKET))
             (folder / SOCKET).chmod(0o666)
             listener.listen(1)
@@ -275,7 +275,7 @@ class Session(contextlib.AbstractContextManager):
 
         Raises:
             RunnerStopped: the runner ended, exceeded a limit or violated the protocol.
-            RemoteAnswerNotFound: the page has no answer to the exercise.
+            RemoteAnswerNotFound: the notebook has no answer to the exercise.
             Exception: the runner's code raised an exception; it is raised here under the same name.
         """  # noqa: DOC501  (ruff takes `_rebuild_exception` for the name of an exception)
         request, tensors = encode_call(self.request_count + 1, method, args, kwargs)

@@ -1,4 +1,4 @@
-"""The seed and the locks of a folder into which several processes grade."""
+"""Manage the seed and the locks of a results folder that several processes share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
     """Locks on the submissions that this process is grading, so that several processes can share the work.
 
     Each submission is one byte of a file in the folder of the results. The system releases the locks of a process that
-    dies. Without such locks, on some disks and on Windows, every process grades all submissions.
+    dies. Some disks and Windows have no such locks. There, every process grades all submissions.
     """
 
     def __init__(self, out: Path) -> None:
@@ -55,7 +55,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
 def _create_seed(path: Path) -> None:
     """Write a random seed, unless another process writes one at the same time.
 
-    A link appears with the whole content, and never replaces a file.
+    A hard link makes the complete file appear at once, and never replaces a file.
     """
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     write_atomically(new, f"{secrets.randbelow(2**63)}\n")
@@ -69,7 +69,7 @@ def _create_seed(path: Path) -> None:
 
 
 def keep_seed(out: Path, seed: int | None) -> int:
-    """Return the seed of the results in `out`, and keep it there, so that the next run agrees with these results.
+    """Return the seed of the results in `out`, and store it there, so that the next run uses the same seed.
 
     Args:
         seed: a new seed; None for the seed that was kept, or a random seed if there is none.

@@ -1,4 +1,7 @@
-"""Read the submissions of a class from the folder that `coginst collect` wrote."""
+"""Read the submissions of a class from the folder that `coginst collect` wrote.
+
+The code calls a submitted notebook a page. It may also be a Markdown lesson.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from utils import lessons
 from utils.feedback.exercise import Exercise, all_exercises
 from utils.learning.sharing import FILE_NAME
 
-LARGEST = 20 * 10**6  # maximum size of a page, in bytes; pages with pictures usually have a few megabytes
-NOT_COLLECTED = "This file was not collected: "  # how the text begins that `collect` writes in place of a refused file
+LARGEST = 20 * 10**6  # maximum size of a notebook, in bytes; notebooks with pictures usually have a few megabytes
+NOT_COLLECTED = "This file was not collected: "  # begins the text that `collect` writes for a refused file
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 
@@ -26,12 +29,12 @@ class GradingError(ValueError):
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's page for one lesson, with the earlier lessons that it may depend on.
+    """One student's notebook for one lesson, with the earlier lessons that it may depend on.
 
     Attributes:
         student: the student's id.
         lesson: the lesson's stem, such as "05_multihead_attention".
-        pages: the bytes of the page and of earlier pages, by file name, such as "05_multihead_attention.ipynb".
+        pages: the bytes of the notebook and of earlier notebooks, by file name, such as "05_multihead_attention.ipynb".
         key: the key of the result; a result with the same key is reused.
     """
 
@@ -43,7 +46,7 @@ class Submission:
 
 @functools.lru_cache(maxsize=1)
 def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
-    """Return the exercises of each lesson, by stem and name, in the order of the page."""
+    """Return the exercises of each lesson, by stem and name, in the order of the lesson."""
     by_lesson: dict[str, dict[str, Exercise]] = {}
     pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
     for stem in sorted(pages):
@@ -114,7 +117,7 @@ def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
 
 
 def read_page(path: Path) -> bytes:
-    """Return the bytes of a page, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
+    """Return the bytes of a notebook, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
     try:
         with open_untrusted(path) as file:
             return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""

@@ -1,4 +1,4 @@
-"""Find out which member of a family of transfer exercises a submission was given, from the outputs of its notebook."""
+"""Determine which transfer task a learner got, from the outputs of the submitted notebook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShownTask:
 
     Attributes:
         code: the task code; "" if it is missing or not valid.
-        members: the members that the answer is judged against: one, or without a valid code all.
+        members: the members that the answer is judged against: one member, or all members if there is no valid code.
         note: a sentence for the instructor; "" if there is nothing to say.
     """
 
@@ -29,7 +29,7 @@ class ShownTask:
 
 
 def read_shown_task(page: bytes, exercise: Exercise) -> ShownTask:
-    """Return the task of a transfer exercise that a page shows. A page without outputs shows none."""
+    """Return the task of a transfer exercise that a notebook shows. A notebook without outputs shows none."""
     members = family_members(exercise)
     codes = list(dict.fromkeys(code for text in _iter_outputs(page) for code in find_task_codes(text)))
     if not codes:
@@ -44,10 +44,10 @@ def read_shown_task(page: bytes, exercise: Exercise) -> ShownTask:
 
 
 def _iter_outputs(page: bytes) -> Iterator[str]:
-    """Yield the text of each output of a notebook. The page is not trusted, so its JSON may have any form."""
+    """Yield the text of each output of a notebook. The notebook is not trusted, so its JSON may have any form."""
     try:
         cells = _items(json.loads(page), "cells")
-    except (ValueError, RecursionError):  # a page in Markdown, or a damaged notebook
+    except (ValueError, RecursionError):  # a Markdown file, or a damaged notebook
         return
     for output in (output for cell in cells for output in _items(cell, "outputs")):
         data = output.get("data") if isinstance(output, dict) else None
@@ -66,8 +66,8 @@ def choose_result(shown: ShownTask, results: list[ExerciseResult]) -> tuple[Exer
     """Return the result to report, and a note for the instructor.
 
     Args:
-        results: the results of the judged members, in the order of `shown.members`. Judging ends after a result that
-            is not "failed", because all members would give it.
+        results: the results of the judged members, in the order of `shown.members`. Judging ends at the first result
+            that is not "failed".
     """
     passed = next((result for result in results if result.state == "passed"), None)
     own = (result for result in results if not (result.misconception or "").startswith(OTHER_TASK))

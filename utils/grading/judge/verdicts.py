@@ -1,6 +1,6 @@
-"""Grade a student's page: each exercise runs in a separate runner, and its observations are judged here.
+"""Grade a student's notebook: each exercise runs in a separate runner, and its observations are judged here.
 
-The judge holds oracles, cases and misconceptions, and never executes student code.
+The judge uses oracles, cases and misconceptions, and never executes student code.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Judge:
             stem: {name: with_seed(exercise, seed) for name, exercise in exercises.items()}
             for stem, exercises in exercises_by_lesson().items()
         }
-        self.reads = BoundedCache[ParsedPage]()  # keys: the lesson and the hash of the page
-        self.passed = BoundedCache[bool]()  # keys: the exercise and the hashes of all pages that it may depend on
+        self.reads = BoundedCache[ParsedPage]()  # keys: the lesson and the hash of the notebook
+        self.passed = BoundedCache[bool]()  # keys: the exercise and the hashes of all notebooks that it may depend on
 
     def grade(self, submission: Submission, only: str | None = None) -> LessonResult:
         """Grade a submission. Student code cannot cause an exception here.
@@ -121,7 +121,7 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # Answers that wait may take this many seconds together; then each may take only the CPU limit.
+        # Idle answers may use this many seconds of wall time in total. After that, each may use only the CPU limit.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -141,16 +141,16 @@ class _Grading:
         result = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
         return dataclasses.replace(result, incidents=tuple(dict.fromkeys(self.incidents)))
 
-    # --- a page -----------------------------------------------------------------------------------------
+    # --- a notebook -----------------------------------------------------------------------------------------
 
     def read(self, stem: str) -> ParsedPage:
-        """Parse a page. This happens in a runner, because the page is not trusted."""
+        """Parse a notebook. This happens in a runner, because the notebook is not trusted."""
         known = self.judge.reads
         key = f"{stem} {self.hashes[stem]}"
         return known[key] if key in known else known.store(key, self._parse_page(stem))
 
     def _dependency_key(self, stem: str, name: str) -> str:
-        """Return a cache key from an exercise and the hashes of all pages that it may depend on."""
+        """Return a cache key from an exercise and the hashes of all notebooks that it may depend on."""
         pages, waiting = {stem}, [stem]
         while waiting:
             current = waiting.pop()
@@ -182,7 +182,7 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
-        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the page with its answer.
+        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the notebook with its answer.
 
         Exercises are left out if the student's answer does not pass and the reference answer may not be used.
         """
@@ -215,7 +215,7 @@ class _Grading:
         """Grade the answer to one exercise.
 
         Args:
-            before: the results of the earlier exercises on the same page.
+            before: the results of the earlier exercises in the same notebook.
         """
         name = exercise.name
         answers = self.read(stem).answers
@@ -223,7 +223,7 @@ class _Grading:
             return _exercise_result(_todo_report(name, f"{self.pages[stem]} defines no `{name}`."), "not attempted")
         source, uses = answers[name]
         if stuck := next((n for n in uses if n in before and before[n].state == "stopped"), None):
-            # Loading the page would exceed the same limit again.
+            # Loading the notebook would exceed the same limit again.
             return self._waiting_result(_exercise_result(_todo_report(name, ""), "failed", source), stuck)
         yours = self.yours(stem)
         verdict, seconds = self.verdict(stem, exercise, yours)
@@ -232,7 +232,7 @@ class _Grading:
         return next((self._waiting_result(result, n) for n in waits), result)
 
     def transfer_exercise(self, stem: str, exercise: Exercise, before: Mapping[str, ExerciseResult]) -> ExerciseResult:
-        """Grade the answer to the task that the page shows; without a valid task code, to each task of the family."""
+        """Grade the answer to the task that the notebook shows, or to each task if there is no valid task code."""
         shown, results = read_shown_task(self.submission.pages[self.pages[stem]], exercise), []
         for member in shown.members:
             result = self.exercise(stem, with_seed(member, self.judge.seed), before)
@@ -268,7 +268,7 @@ class _Grading:
         return verdict, session.seconds
 
     def _judge_answer(self, session: Session, stem: str, exercise: Exercise, yours: dict[str, str]) -> Verdict:
-        """Load the page in the session's runner, and judge the answer."""
+        """Load the notebook in the session's runner, and judge the answer."""
         name, remote = exercise.name, RemoteRunner(session, exercise.signature)
         try:
             own = self.submission.pages
@@ -290,7 +290,7 @@ class _Grading:
             return Verdict(report, "stopped", may_be_blocked=True)
         except RemoteAnswerNotFound as missing:
             return _missing_verdict(name, missing)
-        except Exception as error:  # The runner raised the exception, for example while it loaded the page.
+        except Exception as error:  # The runner raised the exception, for example while it loaded the notebook.
             what = f"{type(error).__name__}: {error}"
             return Verdict(Report(name, "failed", what, reason="raised"), "failed", may_be_blocked=True)
         if report:

@@ -105,8 +105,8 @@ def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
     Exercises are ordered by pass rate among the students who handed the lesson in, and students by the number of
-    exercises that they passed. If the same exercises are hard for all students, the passed cells then form
-    a region with a single slanting edge, and cells on the wrong side of this edge deserve a closer look.
+    exercises that they passed. If the same exercises are hard for all students, the passed cells then form a region
+    with a single slanting edge. An instructor should examine the cells on the wrong side of this edge.
 
     Returns:
         The indices of `tally.columns` and the indices of `tally.students`.

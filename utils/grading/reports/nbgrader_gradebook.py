@@ -65,7 +65,7 @@ def record_points(
     """Write the points of each result into the cells `points-NAME` of its assignment.
 
     Writing the same results again changes nothing. Points that a person gave in the form grader are never changed; if
-    the automatic points have changed, the cell is marked for another look. Absent lessons are not written.
+    the automatic points have changed, the cell is marked for manual grading. Absent lessons are not written.
 
     Args:
         path: the gradebook; call `check_gradebook` first.

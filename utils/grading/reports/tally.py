@@ -141,7 +141,7 @@ class Tally:
         """Count one student.
 
         Returns:
-            The student's results in every lesson, "absent" for what was not handed in.
+            The student's results in every lesson; a lesson that was not handed in is "absent".
         """
         complete = complete_results(self.columns, student, results)
         for column, result in zip(self.columns, (result for lesson in complete for result in lesson.exercises)):

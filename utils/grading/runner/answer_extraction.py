@@ -1,4 +1,4 @@
-"""Find the answers on a student's page and their dependencies, and load a single answer in the runner."""
+"""Find the answers in a student's notebook and their dependencies, and load a single answer in the runner."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from utils.lessons.syntax import find_parse_errors, parse_cell
 
 @dataclass
 class PageAnswer:
-    """The answer to one exercise as the page's source shows it; no code has run.
+    """The answer to one exercise as the notebook's source shows it; no code has run.
 
     Attributes:
         source: for a function or class, its last definition; for a value, every cell that assigns its name.
-        uses: the other exercises that the answer reads, from this page or, through `yours`, from earlier lessons.
+        uses: the other exercises that the answer reads, from this notebook or, through `yours`, from earlier lessons.
     """
 
     source: str = ""
@@ -33,7 +33,7 @@ class PageAnswer:
 
 
 def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str, PageAnswer]:
-    """Return the answers on a page by exercise name.
+    """Return the answers in a notebook by exercise name.
 
     Args:
         exercises: the kind of each exercise of the lesson ("function", "module" or "value"), by name.
@@ -69,7 +69,7 @@ def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str
 
 
 def requested_exercises(lesson: lessons.Lesson) -> list[str]:
-    """Return the names of the exercises that the page requests with `yours`."""
+    """Return the names of the exercises that the notebook requests with `yours`."""
     trees = filter(None, map(parse_cell, lesson.cells))
     return list(dict.fromkeys(name for tree in trees for name in _requested_names(tree)))
 
@@ -93,7 +93,7 @@ def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """Return the exercises that the statements of `name` depend on, directly or through other names of the page."""
+    """Return the exercises that the statements of `name` depend on, directly or through other names of the notebook."""
     uses: dict[str, None] = {}
     visited, waiting = {name}, [name]
     while waiting:
@@ -113,7 +113,7 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
 
 
 class AnswerNotFound(Exception):
-    """The page has no answer to the exercise.
+    """The notebook has no answer to the exercise.
 
     The message says why. `error` is the exception that prevented the answer, or None if there was no exception.
     """
@@ -124,21 +124,21 @@ class AnswerNotFound(Exception):
 
 
 class NotADefinition(Exception):
-    """The page binds the exercise's name to something that is not a definition; `check` shows the same message."""
+    """The notebook binds the exercise's name to something that is not a definition; `check` shows the same message."""
 
 
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
-    """Return the answer that a page gives to an exercise.
+    """Return the answer that a notebook gives to an exercise.
 
-    A function or class comes from the page's definitions. If it reads a name that a cell computes, or if the exercise
-    asks for a value, the page's cells run up to the answer instead.
+    A function or class comes from the notebook's definitions. If it reads a name that a cell computes, or if the
+    exercise asks for a value, the notebook's cells run up to the answer instead.
 
     Args:
         names: additional names that a notebook provides, such as `display`.
         timeout: CPU seconds for each cell before the answer. A cell that takes longer is interrupted and skipped.
 
     Raises:
-        AnswerNotFound: the page has no answer to the exercise.
+        AnswerNotFound: the notebook has no answer to the exercise.
     """
     if kind != "value":
         module = lessons.load_lesson(path)
@@ -176,7 +176,7 @@ def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
-    """Return whether the name has no value because `yours` rejected it; running the page would not help then."""
+    """Return whether the name has no value because `yours` rejected it; running the notebook would not help then."""
     try:
         getattr(module, name)
     except AttributeError as error:
@@ -185,7 +185,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, directly or through functions of the page that it uses."""
+    """Return the global names that an answer reads, directly or through functions of the notebook that it uses."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
@@ -199,7 +199,7 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
 
 
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
-    """Run the page up to the answer and return the value of `name`.
+    """Run the notebook up to the answer and return the value of `name`.
 
     Execution stops after the last cell that binds the name. If later cells check a value, it stops after these.
 
@@ -279,7 +279,7 @@ def make_yours(pages: dict[str, str], folder: Path) -> Callable[[str], Any]:
     """Return a `yours` function for the runner.
 
     Args:
-        pages: for each exercise that `yours` may return, the file name of the page that defines it.
+        pages: for each exercise that `yours` may return, the file name of the notebook that defines it.
     """
 
     def yours(name: str) -> Any:

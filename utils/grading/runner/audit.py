@@ -1,6 +1,6 @@
-"""Record suspicious actions of a page in the runner, so that the instructor can read them.
+"""Record suspicious actions of a notebook in the runner, so that the instructor can read them.
 
-The record is for information only, because a malicious page can suppress entries. The sandbox enforces the limits.
+The record is for information only, because a malicious notebook can suppress entries. The sandbox enforces the limits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 200  # maximum number of characters in an entry
 AuditKind = Literal["network", "processes", "file", "tampering"]
 
 # Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html). They
-# count only if the page's own code causes them: libraries start programs, connect and trace for harmless reasons.
+# count only if the notebook's own code causes them: libraries start programs, connect and trace for harmless reasons.
 _EVENTS: dict[AuditKind, str] = {
     "network": "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname"
     " socket.gethostbyaddr socket.__new__",
@@ -38,14 +38,14 @@ _SECRET = re.compile(
     r"/proc/\d|/(\.ssh|\.aws|\.gnupg|\.kube|\.netrc|\.git-credentials|shadow|solutions|utils/checks|handed-in|gradebook\.db)"
     r"(/|$)"
 )
-_HARMLESS = ("__repr__", "__str__", "print", "input")  # functions that honest pages replace
+_HARMLESS = ("__repr__", "__str__", "print", "input")  # functions that honest notebooks replace
 
 
 class AuditLog:
     """A record of suspicious events after the call to `start`.
 
     Args:
-        own: folders in which a page may read and write anything.
+        own: folders in which a notebook may read and write anything.
     """
 
     def __init__(self, own: tuple[str, ...]) -> None:

@@ -1,9 +1,9 @@
-"""Run the fork server: a process that has imported everything a page needs, and forks a child for each exercise.
+"""Run the fork server: a process that has imported everything a notebook needs, and forks a child for each exercise.
 
-The fork server never runs a page. For each exercise, the judge sends the fork server the child's end of a connection,
-the resource limits, and the names of optional preloads that the page may need. The fork server starts a confined child,
-which answers the judge on this connection, waits for the child to exit, and reports the exit status to the judge. Only
-one child runs at a time.
+The fork server never runs a notebook. For each exercise, the judge sends the fork server the child's end of a
+connection, the resource limits, and the names of optional preloads that the notebook may need. The fork server starts a
+confined child, which answers the judge on this connection, waits for the child to exit, and reports the exit status to
+the judge. Only one child runs at a time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _serve(control: socket.socket, isolation: Isolation) -> None:
 
 
 def _preload() -> None:
-    """Import in advance the modules that every page needs."""
+    """Import in advance the modules that every notebook needs."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     for room in (utils.test_doubles, utils.models):
@@ -81,11 +81,11 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Load "optimisers", "gpt2" or "plots" once for all children, because each page would need about a second."""
-    with contextlib.suppress(Exception):  # If a page needs the module, the error occurs again there.
+    """Load "optimisers", "gpt2" or "plots" once for all children, because each notebook would need about a second."""
+    with contextlib.suppress(Exception):  # If a notebook needs the module, the error occurs again there.
         if what == "plots":
             importlib.import_module("matplotlib.pyplot")
-            importlib.import_module("matplotlib.font_manager")  # This import lists the fonts with other programs.
+            importlib.import_module("matplotlib.font_manager")  # starts other programs, which list the fonts
         else:
             importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":

@@ -45,7 +45,7 @@ class Raised(msgspec.Struct, tag=True):
 
 
 class AnswerMissing(msgspec.Struct, tag=True):
-    """The page has no answer to the exercise.
+    """The notebook has no answer to the exercise.
 
     If an exception is the reason, `failure` is its `Failure` in the format of `Packer`. Otherwise, it is None.
     """
@@ -83,12 +83,12 @@ class Reply(msgspec.Struct):
 
 @dataclasses.dataclass
 class ParsedPage:
-    """A page as the runner parsed it, without running it.
+    """A notebook as the runner parsed it, without running it.
 
     Attributes:
         answers: the source of each answer and the exercises that it uses.
-        requested: the exercises that the page requests with `yours`.
-        unreadable_reason: why the page cannot be read, as a sentence; None if it can.
+        requested: the exercises that the notebook requests with `yours`.
+        unreadable_reason: why the notebook cannot be read, as a sentence; None if it can.
     """
 
     answers: dict[str, tuple[str, list[str]]] = dataclasses.field(default_factory=dict)
@@ -119,7 +119,7 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
 
 
 def _check_fields(result: Any) -> None:
-    """Check the texts and numbers of records, and of lists of records, except in fields that may hold anything.
+    """Check the texts and numbers of records, and of lists of records, except in fields that may contain anything.
 
     Raises:
         ProtocolError: a text is too long, or a number is negative or too large.

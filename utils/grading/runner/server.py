@@ -1,7 +1,7 @@
-"""Serve the judge from inside the sandbox: load one student's page, run the answer, and return observations.
+"""Serve the judge from inside the sandbox: load one student's notebook, run the answer, and return observations.
 
-The answer runs with `InProcessRunner`, as in a notebook. The judge does not trust this process: a page can change all
-the code here, but the only effect is a different result.
+The answer runs with `InProcessRunner`, as in a notebook. The judge does not trust this process: a notebook can change
+all the code here, but the only effect is a different result.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ SILENT = ("check", "hint", "solution", "task", "progress", "show", "explore")
 
 
 class PageLoader:
-    """A student's pages in a folder, and the runner of the answer that was loaded from them.
+    """A student's notebooks in a folder, and the runner of the answer that was loaded from them.
 
     Args:
-        folder: an empty folder for the pages; no other process uses this folder.
+        folder: an empty folder for the notebooks; no other process uses this folder.
         seconds: the CPU time limit of the exercise.
     """
 
@@ -62,12 +62,12 @@ class PageLoader:
         self.runner = InProcessRunner(AnswerSignature("", "function"), None)
 
     def write_pages(self, pages: dict[str, bytes]) -> None:
-        """Write pages into the folder, by file name."""
+        """Write notebooks into the folder, by file name."""
         for name, content in pages.items():
             (self.folder / name).write_bytes(content)
 
     def parse_page(self, page: str, exercises: dict[str, str]) -> ParsedPage:
-        """Return the answers on a page without running the page.
+        """Return the answers in a notebook without running it.
 
         Args:
             exercises: the kind of each exercise of the lesson ("function", "module" or "value"), by name.
@@ -84,13 +84,13 @@ class PageLoader:
         return ParsedPage(entries, requested_exercises(lesson))
 
     def load_answer(self, signature: AnswerSignature, page: str, yours: dict[str, str]) -> None:
-        """Load a page up to an exercise and keep the answer.
+        """Load a notebook up to an exercise and keep the answer.
 
         Args:
-            yours: for each exercise that `yours` may return, the page that defines it.
+            yours: for each exercise that `yours` may return, the notebook that defines it.
 
         Raises:
-            AnswerNotFound: the page has no answer to the exercise.
+            AnswerNotFound: the notebook has no answer to the exercise.
         """
         null = NullObject()
         for name, value in {**dict.fromkeys(SILENT, null), "yours": make_yours(yours, self.folder)}.items():
@@ -133,7 +133,7 @@ class RunnerServer:
         self.channel.send(Reply(number, self.pages.notes.drain(), outcome), blob)
 
     def _call(self, request: Request, blob: bytes) -> tuple[Outcome, bytes]:
-        """Call the requested method of the page loader or the runner.
+        """Call the requested method of the `PageLoader` or the runner.
 
         Raises:
             KeyboardInterrupt: the time limit was reached.
@@ -151,7 +151,7 @@ class RunnerServer:
             return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
             return OutOfMemory(), b""
-        except BaseException as error:  # A page can raise anything, and so can inspecting a strange result.
+        except BaseException as error:  # A notebook can raise anything, and so can inspecting a strange result.
             if isinstance(error, KeyboardInterrupt) and self.alarm.fired:
                 raise
             if request.method == "run":  # The answer itself raised it: `run` records every other exception.

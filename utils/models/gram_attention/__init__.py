@@ -1,4 +1,4 @@
-"""The copy task of lesson 11: the model around an attention layer, and a fair comparison of two layers.
+"""Provide the copy task of lesson 11: the model around an attention layer, and a fair comparison of two layers.
 
 A text has 32 tokens: 16 random tokens, written twice. The model has to predict each token in the second half. The first
 occurrence of this token is 15 positions before the last token that the model sees. The model has no position encoding

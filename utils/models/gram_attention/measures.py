@@ -34,8 +34,8 @@ def accuracy_by_length(
 
     Args:
         period: the number of tokens before they repeat. The default is half the length, as in the training texts, so
-            the copy is further away in a longer text. With ``period=16``, the distance stays the same, and the tokens
-            repeat until the text is full.
+            the distance to the copied token is greater in a longer text. With ``period=16``, the distance stays the
+            same, and the tokens repeat until the text is full.
 
     Raises:
         ValueError: a length is odd, or the period does not fit into it.
@@ -145,11 +145,13 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
         "settings": the settings of the training.
         "first": for each layer and seed, the step at which the model reaches 99 %.
         "gate": for each seed of the triple product, the heights of keys above the plane (relative to the key's length)
-        and their scores, for the correct keys and for the others.
-        The other entries are `SeedResults`. "accuracy" and "loss": at each step; "longer": longer texts, with the copy
-        further away; "repeats": longer texts that repeat the same 16 tokens; "back": the mean weight of all heads at
-        the distances 0, 1, …; "far": the same, seen from the last position of repeated texts of 64 tokens; "loud" and
-        "quiet" (also with " others" and " itself"): scaled keys, for each factor.
+            and their scores, for the correct keys and for all other keys.
+        "accuracy", "loss": `SeedResults` at each step. All entries below are also `SeedResults`.
+        "longer": longer texts, in which the distance to the copied token is greater.
+        "repeats": longer texts that repeat the same 16 tokens.
+        "back": the mean weight of all heads at the distances 0, 1, …
+        "far": the same, from the last position of repeated texts of 64 tokens.
+        "loud", "quiet" (also with " others" and " itself"): scaled keys, for each factor.
     """
     parts = json.loads(Path(path).read_text(encoding="utf-8"))
     for name, part in parts.items():
@@ -163,8 +165,12 @@ def comparison(path: Path | str = ASSET / "comparison.json") -> dict[str, dict[s
     """Read the last results of `bench/gram_comparison.py --write`, by task ("copy", "induction") and by layer.
 
     Returns:
-        For each layer: its number of "parameters"; for each learning rate in "rates", the steps to 99 % of two trials,
-        or the last accuracy of a trial that did not reach 99 %; the best "rate"; and the "runs" at this rate, with
-        their "steps" (None if 99 % were not reached), "seconds" of CPU time and "accuracy".
+        For each layer, a dict with these entries.
+        "parameters": the number of its parameters.
+        "rates": for each learning rate, the steps to 99 % in two trials, or the last accuracy of a trial that did not
+            reach 99 %.
+        "rate": the best learning rate.
+        "runs": the runs at this rate, with "steps" (None if 99 % were not reached), "seconds" of CPU time and
+            "accuracy".
     """
     return json.loads(Path(path).read_text(encoding="utf-8"))

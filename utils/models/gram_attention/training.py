@@ -1,4 +1,4 @@
-"""The model around an attention layer, and the training of several layers under equal conditions."""
+"""Define the model around an attention layer, and train several layers under equal conditions."""
 
 from __future__ import annotations
 

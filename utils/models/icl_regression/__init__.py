@@ -1,4 +1,4 @@
-"""In-context linear regression with one attention layer, for lesson 10.
+"""Provide in-context linear regression with one attention layer, for lesson 10.
 
 The modules contain the data, the layers, the training, the estimators and the measurements.
 

@@ -1,4 +1,4 @@
-"""The configuration of a training run."""
+"""Define the configuration of a training run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimators: they answer a question from its examples.
+"""Define estimators, which answer a question from its examples.
 
 Each estimator is a function of (z_q, z) and returns a tensor with the shape of y_q, [n, queries, 1].
 """

@@ -147,9 +147,9 @@ def stored_study() -> dict[str, dict[str, Any]]:
     """Read the results of every run of `utils.models.icl_regression.study`, by name and seed, for example "SGD 0".
 
     A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. The runs on other prompts also
-    contain QK's `diagonal` in the rows of x, the errors of one centred step with the best rate (`step`) and of `ridge`
-    regression on the same prompts, and how far the kernel estimator is from the layer (`formula`, relative to the size
-    of the answers).
+    contain QK's `diagonal` in the rows of x. For the same prompts, they contain the error of one centred step with the
+    best rate (`step`) and the error of `ridge` regression. `formula` is the deviation of the kernel estimator from the
+    layer, relative to the size of the answers.
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
@@ -212,8 +212,8 @@ def _continue_run(run: Run, progress: bool) -> Run:
 def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device) -> torch.optim.Optimizer:
     """Build the optimiser, with one rate for queries and keys and another for all other parameters.
 
-    By default, the rate for queries and keys is ten times lower, because a score is their product, to which exp is then
-    applied.
+    By default, the rate for queries and keys is ten times lower, because a score is the product of a query and a key,
+    and exp is then applied to it.
 
     Raises:
         ValueError: the optimiser does not accept `optimiser_params`.

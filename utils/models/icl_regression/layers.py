@@ -1,4 +1,4 @@
-"""The attention layers of the experiment, and the products of their weights.
+"""Define the attention layers of the experiment, and the products of their weights.
 
 A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
 with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical

@@ -1,4 +1,4 @@
-"""The additional runs that lesson 10 quotes: other prompts, initial values, optimisers and rates, and two-layer stacks.
+"""Train the further runs that lesson 10 quotes: other prompts, initial values, optimisers, rates, and two-layer stacks.
 
 `python -m utils.models.icl_regression.study` computes the missing runs in about ten minutes on one core. It writes
 `study.json`, which `stored_study()` reads. For each stack, the run with seed 0 is saved completely, for `stored`.

@@ -25,14 +25,14 @@ class Quartiles(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of learners in one exercise, up to the first attempt that passes, or up to the last.
+    """The effort of learners in one exercise, up to the first attempt that passes, or up to the last if none passes.
 
     Attributes:
         learners: the numbers of the learners who attempted the exercise.
         passed: the share of them who passed.
         attempts: the quartiles of the number of attempts.
-        minutes: the quartiles of the minutes before the attempts; None if they are known for too few learners. A pause
-            of more than an hour counts as no time.
+        minutes: the quartiles of the time that a learner spent on all attempts; None if the time is known for too few
+            learners. A pause of more than an hour does not count.
     """
 
     lesson: str

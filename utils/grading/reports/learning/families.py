@@ -12,9 +12,9 @@ from utils.grading.reports.tally import share_words
 def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str], str]:
     """Return the family of each misconception: the same mistake has the same family in all exercises.
 
-    Misconceptions are the same mistake if they have the same entry in the catalogue of mistakes that several lessons
-    share. Another misconception is the same mistake if it has the same id and its message resembles most of the
-    messages: an id alone is ambiguous, because "not-scaled" can refer to scores or to dropout.
+    Two misconceptions are the same mistake if they come from the same entry in the catalogue of mistakes that several
+    lessons share. Any other misconception joins a family if it has the same id, and its message resembles at least half
+    of the family's messages. The id alone is ambiguous: "not-scaled" can refer to scores or to dropout.
 
     Returns:
         For each (exercise, misconception), the name of the family.
@@ -32,7 +32,7 @@ def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str]
 
 
 def _group_entries(entries: list[tuple[str, Misconception]]) -> list[list[tuple[str, Misconception]]]:
-    """Group the misconceptions with one name; the first group is that of the catalogue."""
+    """Group misconceptions that have the same id by their messages. The catalogue's group comes first."""
     in_catalogue = [entry for entry in entries if entry[1].catalogue]
     groups = [in_catalogue] if in_catalogue else []
     for entry in entries:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 LEVEL = 0.95
-RESAMPLES = 1999  # the usual number for a 95 % interval; 1999 + 1 divides into 40 equal parts
+RESAMPLES = 1999  # the usual number of resamples for a 95 % interval, because 1999 + 1 is divisible by 40
 INSTALL = 'scipy is not installed, and the report on learning needs it. Install it with: pip install -e ".[grade]"'
 
 

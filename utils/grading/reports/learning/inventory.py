@@ -41,8 +41,8 @@ class Choice:
     """A wrong choice of an item.
 
     Attributes:
-        name: the misconception as exercise/misconception; "" if learners skipped the item; None for all choices with
-            too few learners together.
+        name: the misconception as exercise/misconception; "" if learners skipped the item; None for the choices that
+            too few learners made, counted together.
         share: the share of all learners of the sitting.
     """
 

@@ -1,7 +1,7 @@
 """Measure what learners do after they read a message: do they pass, stop, or make the same mistake again later?
 
 Each learner counts once for each message, with the first reading. Further readings of the same message by the same
-learner are not independent, and they would count the learners who stay stuck more often than the others.
+learner are not independent, and they would count learners more often if they make no progress.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MessageEffect:
         repaired: the share of the readers who pass within two further attempts.
         stopped: the share of the readers who stop after fewer than two further attempts. They count as not repaired.
         difference: `repaired` minus the same share for the number-only message of the exercise; None if there are too
-            few readers of that message, or if this is that message.
+            few readers of that message, or if this message is the number-only message.
     """
 
     message: Message
@@ -102,9 +102,9 @@ def attempts_by_exercise(attempts: Iterable[Attempt]) -> dict[tuple[str, str], l
 def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
     """Return the effect of each message with enough readers, in the order of the lessons.
 
-    A reader who stops after the message, with fewer than two further attempts, counts as not repaired. To leave these
-    readers out would favour a message after which learners give up, and they have not passed. The result
-    includes the share of these readers: `repaired` can be too low by at most this share.
+    A reader who stops after the message, with fewer than two further attempts, counts as not repaired. Leaving these
+    readers out would favour messages after which learners give up. The result also contains the share of these readers:
+    `repaired` can be too low by at most this share.
     """
     effects = []
     for outcomes_by_message in read_outcomes(learners).values():

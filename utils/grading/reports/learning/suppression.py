@@ -1,4 +1,4 @@
-"""Hide groups of fewer than five learners, also where a reader could compute them from other numbers of the page.
+"""Hide groups of fewer than five learners, even if a reader could only compute them from other numbers of the page.
 
 A group is the set of learners that a number describes, such as the readers of a message. Three rules protect a group:
 

@@ -1,8 +1,9 @@
 """List the messages that most need rewriting, with answers that led to them.
 
-The rank is the upper limit of the 95 % interval of the share of readers who pass within two further attempts, the
-lowest first. A message ranks high only if its share is low and many learners read it: with few readers, the interval is
-wide and its upper limit high. This rank needs no comparison, so exercises without a number-only message are included.
+A message's share is the share of its readers who pass within two further attempts. Messages are ordered by the upper
+limit of the 95 % interval of this share, the lowest limit first. A message comes early only if its share is low and
+many learners read it: with few readers, the interval is wide and its upper limit is high. The order needs no comparison
+with a number-only message, so exercises without such a message are included.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from utils.grading.reports.learning.suppression import rounded_count
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import Mistake, Tally, read_columns, read_student_results
 
-CODE_LINES = 20  # of an answer
+CODE_LINES = 20  # the maximum number of lines of an answer
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def find_weak_messages(
     exercises: Mapping[str, Exercise],
     mistakes: Sequence[Mistake] = (),
 ) -> list[WeakMessage]:
-    """Return the messages that most need rewriting, with their texts and an answer each.
+    """Return the messages that most need rewriting, each with its text and an answer that leads to it.
 
     Args:
         count: the largest number of messages.
