@@ -210,10 +210,7 @@ class InProcessRunner:
         return replace(again, keeps_tensors=again.has_device_mix)
 
     def _run_on_fake_device(self, case: Case, called_before: bool) -> DeviceMoveResult:
-        """Run the answer on an emulated device.
-
-        Build a module on the CPU, call it there if `called_before`, and move it.
-        """
+        """Run the answer on an emulated device: build a module on the CPU, call it if `called_before`, and move it."""
         with preserve_global_state(case.seed):
             try:
                 if self.form.kind != "module":
