@@ -227,7 +227,7 @@ def make_dropout(
     fraction: Callable[[float], float] = lambda rate: rate,
     mask_shape: Callable[[Sequence[int]], Sequence[int]] = lambda shape: shape,
 ) -> Callable:
-    """Build a function that drops weights in training, to use as the step `drop` of `attention`.
+    """Build a function that drops weights in training. It can replace the step `drop` of `attention`.
 
     Args:
         factor: function of the dropout rate that returns the number that multiplies the kept weights.

@@ -1088,7 +1088,7 @@ exercise(
                 means=lambda p, at: torch.stack([p[at - 1, at].mean(), p[at, at].mean(), p[at, 0].mean()])
             ),
             "You read the entries to the right of the diagonal, which belong to the next position and are 0 in a causal"
-            " pattern. The previous position of row i is column i - 1.",
+            " pattern. In row i, the previous position is column i - 1.",
         ),
     },
     hints=Hints(

@@ -1109,7 +1109,7 @@ _from_the_generator = draws_from_its_generator(
     ),
     elsewhere=(
         "Your samples follow the right probabilities, but a generator in the same state gave different samples the"
-        " second time. Some randomness does not come from the generator: pass it to every call that samples, so that a"
+        " second time. Some randomness does not come from the generator. Pass the generator to every call that samples, so that a"
         " text can be reproduced."
     ),
     ignored=(

@@ -265,7 +265,7 @@ def _by_line(
     """
     if not all(p.expected.dim() > 1 and min(p.expected.shape[-2:]) > 1 for p in pairs):
         return ""
-    if all(torch.equal(p.expected, p.expected.round()) for p in pairs):  # ids and counts are not multiples of others
+    if all(torch.equal(p.expected, p.expected.round()) for p in pairs):  # A factor explains nothing for ids and counts.
         return ""
     shown = ""
     for p in pairs:

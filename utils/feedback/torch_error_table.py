@@ -133,7 +133,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"output with shape \[(.*?)\] doesn't match the broadcast shape \[(.*?)\]",
-        r"an operation that works in place, such as +=, keeps the shape of the tensor that it changes, [\1], but the"
+        r"an in-place operation, such as +=, keeps the shape of the tensor that it changes, [\1], but the"
         r" result has shape [\2].",
     ),
     ErrorExplanation(

@@ -91,7 +91,7 @@ class AnswerFactory:
 
 
 def transfer_folder(root: Path = lessons.ROOT) -> Path:
-    """Return the folder with right answers to the members of each family of transfer exercises."""
+    """Return the folder with the right answers to transfer exercises."""
     return root / "tests" / "checks" / "transfer"
 
 

@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the part of a statement that runs only when its function or class is called."""
+    """Return the body of a function or class that the statement defines, because it runs only when it is called."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None

@@ -4,7 +4,7 @@ A mutant is the answer's source with one change that a learner could make: a dif
 swapped arguments. The check names a misconception, explains the fault, or only reports different numbers. If a mutant
 passes, it must also agree with the answer on cases that the check does not use. Otherwise, the check has a gap.
 
-One worker process runs all mutants. It is killed and replaced when a mutant never ends.
+One worker process runs all mutants. If a mutant does not terminate, the process is killed and replaced.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _serve_worker(pipe: Any) -> None:
 
 
 class Worker:
-    """A process that judges one mutant at a time. It is replaced after a mutant that never ends."""
+    """A process that judges one mutant at a time. It is replaced if a mutant does not terminate."""
 
     def __init__(self) -> None:
         self._running: tuple[BaseProcess, Any] | None = None  # the process and its pipe

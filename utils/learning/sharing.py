@@ -122,7 +122,7 @@ def parse_shared(content: bytes) -> SharedFile:
         raise SharedFileError(_TOO_DEEP) from None
     except SharedFileError:
         raise
-    except ValueError:  # Python refuses to convert a number of thousands of digits
+    except ValueError:  # Python does not convert numbers with thousands of digits
         raise SharedFileError(f"{FILE_NAME} contains a number that is too long.") from None
     _refuse_depth(data)
     try:

@@ -94,7 +94,7 @@ def _lines_to_keep(text: str) -> set[str]:
 
 
 def _parse_updates(content: bytes) -> dict[str, list[Update]]:
-    """Return the updates by the stem of their lesson; empty if the content is damaged."""
+    """Return a dict from the stem of each lesson to its updates. It is empty if the content is damaged."""
     try:
         table = json.loads(content or b"{}")
         return {stem: [Update(**entry) for entry in entries] for stem, entries in table.items()}

@@ -50,7 +50,7 @@ _backwards = _loss.replace(pair=_token_before)
 
 def _mean_of_texts_oracle(logits, tokens, marked):
     targets = tokens[:, 1:].masked_fill(~marked[:, 1:], -100)
-    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")  # 0 if no token counts
+    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")  # all zeros if no token is counted
     return torch.stack([text.sum() / (target >= 0).sum() for text, target in zip(losses, targets)]).mean()
 
 

@@ -45,7 +45,7 @@ SAME_FILE = "same file as another's"
 WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
 
 _LESSON_FILE = re.compile(r"(?P<half>.+\.(?:ipynb|md|markdown))(?:\.(?:txt|json))?", re.IGNORECASE)
-_COPY = re.compile(r"[ (_-](\d{1,3})\)?$")  # "02_lesson (1)", "02_lesson-2": browsers and Canvas number copies
+_COPY = re.compile(r"[ (_-](\d{1,3})\)?$")  # "02_lesson (1)", "02_lesson-2": browsers and Canvas add numbers to copies
 
 
 class CollectError(ValueError):
@@ -333,7 +333,7 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row names no file: on a second run, the earlier version comes from `out`, and the row must not change.
+    # The row contains no file name, because a second run finds the earlier version in `out`, and must write the same row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 

@@ -59,7 +59,7 @@ def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
 
 @functools.lru_cache(maxsize=1)
 def lessons_by_exercise() -> dict[str, str]:
-    """Return the stem of each exercise's lesson, by the exercise's name."""
+    """Return a dict from the name of each exercise to the stem of its lesson."""
     return {name: stem for stem, exercises in exercises_by_lesson().items() for name in exercises}
 
 

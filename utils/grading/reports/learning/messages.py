@@ -46,7 +46,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class MessageEffect:
-    """The outcome of a message: the readers who passed, stopped or did neither.
+    """Count the readers of a message who passed, who stopped, and the others.
 
     Attributes:
         readers: the numbers of the learners who read it.

@@ -102,7 +102,7 @@ def _led_to(mistake: Mistake, message: Message) -> bool:
 
 
 def misconception_source(misconception: Misconception) -> str:
-    """Return the source of a misconception: its function, or only its replaced steps; "" if there is no source."""
+    """Return the source of a misconception. If it replaces steps of another function, return only these steps."""
     steps = getattr(misconception.answer, "steps", None)
     if not steps:
         return _source(misconception.answer)
