@@ -787,7 +787,7 @@ def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
     assert abs(answer_without("the space") - 0.12) < 0.03
 
 
-@pytest.mark.claim("Hiding the command next to it leaves 51 % right")
+@pytest.mark.claim("If the command is hidden instead, 51 % are right.")
 @pytest.mark.claim("if both count as equal, 88 % are right")
 def test_without_the_command_the_model_confuses_capitals(answer_without):
     """The command is hidden: 51 % of the texts are right, 88 % if capitals and small letters count as equal. Without
@@ -801,7 +801,7 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim(
     "If the indices of all answer positions are one lower, 46 % of these letters become the letter before."
 )
-@pytest.mark.claim("34 % do; with the index of the space alone, 9 %.")
+@pytest.mark.claim("34 % become the letter before; if only the index of the space is one higher, 9 %.")
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )
@@ -837,7 +837,7 @@ def test_the_model_uses_the_difference_of_indices(shipped, seed):
     assert min(shares(command | answer, by)[0] for by in (-1, 1)) > 0.98
 
 
-@pytest.mark.claim("The three layers were trained together, and each is needed")
+@pytest.mark.claim("Each of the three layers is needed.")
 @pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter less than half of its weight")
 def test_every_layer_is_needed(shipped):
     """Each layer is removed: at most 1 % of 1000 texts are right instead of all. Layer 2 gives the correct letter 0.42

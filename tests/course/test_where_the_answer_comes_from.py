@@ -445,17 +445,18 @@ def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
 
 @pytest.mark.claim("Block 0 copies most of the information to position 5")
 @pytest.mark.claim(
-    "Before blocks 1 and 2, the answer hardly depends on the last position in this respect; before block 3"
+    "Before blocks 1 and 2, an exchange at the last position hardly moves the answer; before block 3, only an"
+    " exchange at the last position moves it"
 )
 def test_the_other_name_takes_a_different_route(model, texts):
     """Exchange the other name: the first " to" carries 0.77 and 0.71, the last position -0.06, 0.05 and 0.98."""
     table = moved(model, texts, 2, " Laura")
     assert table[0, 1] == pytest.approx(1, abs=1e-3) and table[0, 2:].abs().max() < 1e-3
     assert table[1:3, 5].min() > 0.6 and table[3, 5] < 0.1
-    assert table[1:3, 13].abs().max() < 0.1 and table[3, 13] > 0.9
+    assert table[1:3, 13].abs().max() < 0.1 and table[3, 13] > 0.9 and table[3, :13].abs().max() < 0.1
 
 
-@pytest.mark.claim("The two routes are the same in other sentences")
+@pytest.mark.claim("The two routes are the same in these twenty sentences")
 @pytest.mark.claim("at several places, one exchange moves the answer and the other does not")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_places_hold_for_twenty_sentences(model, seed):

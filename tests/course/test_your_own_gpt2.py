@@ -508,7 +508,7 @@ def page():
     return "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesson("your_own_gpt2")).cells)
 
 
-@pytest.mark.observed("Two thirds of a block's parameters process the information that attention has gathered")
+@pytest.mark.observed("Two thirds of a block's parameters are in its MLP.")
 @pytest.mark.observed("The real GPT-2 would grow from 124 to 163 million")
 def test_the_counts_of_the_page(model):
     block = model.blocks[0]
