@@ -360,7 +360,7 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
 @pytest.mark.claim("The biases keep the stream from becoming as small.")
 @pytest.mark.parametrize("change", ["larger weights", "no bias"])
-@pytest.mark.claim("torch gives its weights for *n* inputs a variance of 1/(3*n*)")
+@pytest.mark.claim("Torch gives its weights for *n* inputs a variance of 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):
     """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak. It
     is not weak without biases either: the stream then becomes so small that the final norm enlarges the gradient.

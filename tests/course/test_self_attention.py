@@ -445,9 +445,7 @@ def test_softmax_depends_only_on_differences(seed):
     assert (2 * scores).softmax(0).max() > scores.softmax(0).max() + 0.05
 
 
-@pytest.mark.claim(
-    "Without the division, one key then gets nearly all the weight"
-)
+@pytest.mark.claim("Without the division, one key then gets nearly all the weight")
 @pytest.mark.claim("Without the division, one key gets the weight and the gradient shrinks")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_division_the_softmax_saturates(seed):

@@ -587,7 +587,7 @@ def pattern(model, lists):
 
 
 @pytest.mark.observed("In the first list, no token can be predicted")
-@pytest.mark.observed("All heads of one block are induction heads")
+@pytest.mark.observed("In the small GPT-2, all heads of block 2 are induction heads")
 @pytest.mark.claim("It has to find the earlier position of the current token")
 def test_one_block_holds_induction_heads(model, lists, pattern):
     """If the second list is a different list, the model predicts none of its tokens."""

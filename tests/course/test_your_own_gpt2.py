@@ -580,7 +580,7 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
         assert chances[0].max() < 0.05 and min(later.min() for later in chances[1:]) > 0.5
 
 
-@pytest.mark.claim("The first MLP's output for each token *alone* is not enough: with it, the probability is 0.1%")
+@pytest.mark.claim("If the first MLP gets each token *alone*, its output is not enough: the probability is then 0.1%")
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):
     """Give the later blocks the first MLP's output for a text of one token (at its place): the probability of the
