@@ -360,7 +360,7 @@ def test_the_study_is_what_its_module_measures():
 
 
 @pytest.mark.claim("The order of the examples does not matter, because nothing tells the layer their positions.")
-@pytest.mark.claim("Which y belongs to which x does matter.")
+@pytest.mark.claim("It does matter which y belongs to which x.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_examples_have_no_order(seed):
     """A shuffle changes no answer of a layer, or of a stack in which every example attends to every other. It changes
@@ -809,7 +809,7 @@ def test_the_formula_and_more_heads_have_the_pair_s_curve():
         assert torch.allclose(curves.mean(name), curves.mean("pair"), rtol=0.04, atol=0.003), curves.mean(name)
 
 
-@pytest.mark.claim("A second step needs what the first step left unexplained")
+@pytest.mark.claim("A second step needs the error of the first step")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
     """The error of two steps is 0.18 or 0.12; if the second step uses the unchanged y, the error is 5 or more."""

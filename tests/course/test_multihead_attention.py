@@ -793,7 +793,7 @@ def test_the_spread_of_the_scores_grows_with_the_width_of_the_head_and_not_of_th
 
 @pytest.mark.observed("eleven heads give the first token a mean weight above 0.4")
 @pytest.mark.observed(
-    "in each of these heads its value vector is shorter than the others, on average 0.75 times as long"
+    "in each of these heads the first token's value vector is shorter than the others, on average 0.75 times as long"
 )
 def test_heads_of_later_layers_with_a_large_weight_on_the_first_token(heads):
     """Measured in all 48 heads of the small GPT-2 on the lesson's twenty sentences."""

@@ -497,7 +497,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
 
 
 @pytest.mark.claim("So block 2 fetches the name")
-@pytest.mark.claim("It still leaves out the giver, but no longer fetches the other name")
+@pytest.mark.claim("The model still leaves out the giver, but no longer fetches the other name")
 @pytest.mark.claim("The wrong name loses more than the correct name, so the cells are blue")
 @pytest.mark.parametrize("seed", range(2))
 def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed):
@@ -588,7 +588,7 @@ def pattern(model, lists):
 
 @pytest.mark.observed("In the first list, no token can be predicted")
 @pytest.mark.observed("In the small GPT-2, all heads of block 2 are induction heads")
-@pytest.mark.claim("It has to find the earlier position of the current token")
+@pytest.mark.claim("The model has to find the earlier position of the current token")
 def test_one_block_holds_induction_heads(model, lists, pattern):
     """If the second list is a different list, the model predicts none of its tokens."""
     assert second_half(model(lists), lists) > 0.93
@@ -623,7 +623,7 @@ def test_keys_need_the_attention_of_earlier_blocks(model, seed):
         assert (round(score(usual), 2), round(score(alone), 2)) == (0.79, 0.08)
 
 
-@pytest.mark.claim("These two heads matter most, but they do not do all the work")
+@pytest.mark.claim("Heads 1.3 and 1.7 matter most, but other heads help")
 @pytest.mark.observed("In block 1, heads 1.3 and 1.7 give the most weight to the previous token")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_previous_token_heads_the_induction_scores_fall(model, seed):

@@ -712,7 +712,7 @@ def test_a_cache_saves_positions_and_changes_no_token():
         assert torch.equal(cached, plain) and (n_cached, n_plain) == (107, 5750)
 
 
-@pytest.mark.claim("Its shape is right both ways, so there is no error")
+@pytest.mark.claim("A square matrix keeps its shape in a transpose, so there is no error")
 def test_only_a_square_matrix_that_is_not_transposed_loads_without_an_error():
     """The quiz asks about this."""
     state = lesson.gpt2_state(zero_checkpoint(CONFIG), CONFIG)
