@@ -669,8 +669,8 @@ def test_only_with_a_mask_may_keys_be_kept(seed):
     assert [torch.allclose(a, b) for a, b in zip(keys(tokens), keys(changed))] == [True, False]
 
 
-@pytest.mark.claim("With a cache, the cost hardly grows at these lengths")
-@pytest.mark.claim("A new token still attends to all kept tokens, so in long texts the cost grows too")
+@pytest.mark.claim("With a cache, the work hardly grows at these lengths")
+@pytest.mark.claim("A new token still attends to all kept tokens, so in long texts the work grows too")
 def test_the_work_for_a_new_token_grows_slowly_with_a_cache():
     """Count the operations for one more token. From 16 to 40 tokens, they grow by less than 1 % in the lesson's model.
 
