@@ -267,7 +267,7 @@ PE = lesson.positional_encoding(torch.arange(100.0), 512)
 
 
 @pytest.mark.claim("Attention without positions **ignores order**: shuffled tokens give shuffled results.")
-@pytest.mark.claim("It depends on the order now, because the vectors contain their positions.")
+@pytest.mark.claim("Its results depend on the order now, because the vectors contain their positions.")
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(seed):
     """Position vectors are left out: shuffled tokens give the same results, shuffled. With them, the results differ."""
