@@ -635,7 +635,7 @@ def test_predictions():
     assert (keys @ keys.mT).masked_fill(~lesson.get_mask(6), 0.0).shape == (2, 6, 6)
 
 
-@pytest.mark.claim("it learned to copy from a neighbour that does not exist when the model writes")
+@pytest.mark.claim("it learned to copy the next number, which does not exist yet when the model writes")
 @pytest.mark.parametrize("seed", range(4))
 def test_what_peeking_costs(seed):
     """The head without a mask is nearly perfect in training, and worse than a guess once the later numbers are gone.
@@ -752,7 +752,7 @@ def test_the_step_at_which_a_computation_goes_wrong(name, old, new, source, depa
 # --- causal claims: the test removes the cause -----------------------------------------------------------
 
 
-@pytest.mark.claim("If a position could not see itself, row 0 would be empty")
+@pytest.mark.claim("If a position could not see itself, row 0 would have no visible position")
 @pytest.mark.claim("A causal mask never has an empty row, because its diagonal is True.")
 @pytest.mark.parametrize("size", [1, 2, 5, 9])
 def test_without_the_diagonal_row_0_is_nan(size):
@@ -780,7 +780,9 @@ def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
         assert both(scores.double()) == (1, 1)
 
 
-@pytest.mark.claim("Its largest number is 65504, so `masked_fill` raises an error when told to write -1e9.")
+@pytest.mark.claim(
+    "Its largest number is 65504, so `masked_fill` raises an error if you fill a float16 tensor with -1e9."
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_float16_cannot_hold_minus_1e9(seed):
     """A smaller number, or a dtype with a larger range, removes the error."""
@@ -791,7 +793,7 @@ def test_float16_cannot_hold_minus_1e9(seed):
         assert scores.to(dtype).masked_fill(hidden, value).isfinite().all()
 
 
-@pytest.mark.claim("A dropped weight hides a whole token from one position in one head")
+@pytest.mark.claim("If a head drops a weight, one position cannot see one token in this head.")
 def test_a_dropped_weight_hides_a_token_in_one_head_only():
     """Drop one weight of one of two heads, then of both: only then does the token not reach the output."""
     weights, values = texts(2, 6, 6, seed=0).softmax(-1), texts(2, 6, 4, seed=1)
@@ -874,7 +876,7 @@ def test_a_peeker_does_not_learn_a_task_that_a_masked_head_learns(seed):
     assert written > 5 * honest and written > 0.005, (written, honest)  # measured: 0.017 to 0.042
 
 
-@pytest.mark.claim("six entries in which a 1 marks its position, so that the layer can distinguish neighbours")
+@pytest.mark.claim("six entries in which a 1 marks its position, so that the layer can distinguish positions")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_peeker_needs_the_marks_of_the_positions(seed):
     """Without the marks, the head that sees everything cannot find its neighbour, and reaches 0.8 of the guess."""
@@ -886,8 +888,8 @@ def test_a_peeker_needs_the_marks_of_the_positions(seed):
     assert train_head(without_marks, None, seed)[0] > 0.7 / 12
 
 
-@pytest.mark.claim("A model can come to lean on a single token, even if other tokens carry the same information.")
-@pytest.mark.claim("To spread the weights, training drops each weight at random")
+@pytest.mark.claim("A model can learn to rely on a single token, even if other tokens carry the same information.")
+@pytest.mark.claim("in training, it sets each weight to 0 with probability `p`")
 @pytest.mark.parametrize("seed", range(3))
 def test_dropout_spreads_weights_over_tokens_that_carry_the_same_number(seed):
     """The weights of a layer start on token 0. With dropout they spread over the four tokens that hold the number.
@@ -933,7 +935,7 @@ def dropout_errors():
 @pytest.mark.claim(
     "Dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
 )
-@pytest.mark.claim("If all texts are new, dropout does not help: there is nothing to learn by heart.")
+@pytest.mark.claim("If all texts are new, nothing can be learned by heart, and dropout does not help here.")
 def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
     """With dropout the error on other texts falls, for each seed; not if no text is seen twice."""
     learnt, other = ({p: dropout_errors[False, p][:, i] for p in (0.0, 0.3)} for i in (0, 1))

@@ -600,7 +600,7 @@ def trained():
     return copying.train_comparison(makers, lesson.copy_batch, seeds=[0, 1], **settings)
 
 
-@pytest.mark.claim("after 120 steps, such a layer gets fewer than half of the tokens right")
+@pytest.mark.claim("After 120 steps, such a layer gets fewer than half of the tokens right")
 @pytest.mark.claim("If queries, keys and references start at half their size")
 def test_without_the_scale_the_layer_learns_slowly(trained):
     """Accuracy after 120 steps, two seeds: at least 0.99 with the scale, at most 0.14 without it (chance 0.06), over
@@ -679,7 +679,7 @@ def fair():
 
 
 @pytest.mark.claim("The reference adds nothing here: *area* is as fast.")
-@pytest.mark.observed("With its own learning rate, the standard layer is faster, in steps and in seconds.")
+@pytest.mark.observed("In the second comparison, the standard layer is faster, in steps and in seconds.")
 def test_with_tuned_rates_the_standard_layer_is_faster(fair):
     """Steps to 99 %, five seeds: standard 50 to 60, triple 80 to 100, without a reference (area) 80 to 100."""
     layers = fair["copy"]
@@ -788,7 +788,7 @@ def study():
     return copying.study()
 
 
-@pytest.mark.observed("The difference between the layers is no larger than the differences between seeds.")
+@pytest.mark.observed("In the first comparison, the layers differ no more than the seeds.")
 def test_both_copy_and_are_equally_fast_within_the_spread(study):
     for name in ("standard", "triple"):
         assert (study["accuracy"].values[name][:, -1] == 1).all() and all(step <= 100 for step in study["first"][name])

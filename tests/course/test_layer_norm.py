@@ -266,7 +266,7 @@ def test_scale_and_shift_leave_no_trace():
     assert (F.layer_norm(1000 * x, (16,), eps=1.0) - F.layer_norm(x, (16,), eps=1.0)).abs().max() > 0.1
 
 
-@pytest.mark.claim("it stops differences as tiny as these, which are probably noise, from being enlarged to full size")
+@pytest.mark.claim("it also decides how much tiny differences are enlarged")
 def test_what_eps_does():
     """Without eps, equal numbers give nan and tiny differences grow to variance 1; with eps 1e-4 they reach 0.5."""
     tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)
@@ -358,9 +358,9 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 
 
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
-@pytest.mark.claim("while its bias keeps the stream from becoming as small")
+@pytest.mark.claim("The biases keep the stream from becoming as small.")
 @pytest.mark.parametrize("change", ["larger weights", "no bias"])
-@pytest.mark.claim("torch gives its weights for *n* inputs a variance of 1/(3*n*)")
+@pytest.mark.claim("Torch gives its weights for *n* inputs a variance of 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):
     """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak. It
     is not weak without biases either: the stream then becomes so small that the final norm enlarges the gradient.
@@ -417,9 +417,9 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
     assert similarity["normed"] < 0.07 and similarity["this lesson"] > 0.12
 
 
-@pytest.mark.claim("The norm restores the size after each layer, so every value matrix gets its share of the gradient.")
-@pytest.mark.claim("**The sum** keeps tokens different for longer.")
-@pytest.mark.claim("Each of the two lets gradients reach the first layer.")
+@pytest.mark.claim("The norm restores the size after each layer, so the gradient reaches every value matrix.")
+@pytest.mark.claim("**the sum** slows down how tokens become alike")
+@pytest.mark.claim("each of the two lets gradients reach the first layer")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):
     """Sum and norm are removed, alone and together. Without the sum, tokens become the same.
@@ -453,7 +453,7 @@ def test_queries_and_keys_of_identical_tokens_get_no_gradient(lesson, seed, monk
 
 
 @pytest.mark.claim(
-    "a larger stream makes each layer add more, and the averages become larger as the tokens become more"
+    "a larger stream makes each layer add more, and attention's weighted means become larger as the tokens become more"
 )
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_two_reasons_for_the_growth_without_a_norm(lesson, seed, monkeypatch):

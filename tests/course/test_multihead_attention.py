@@ -499,7 +499,7 @@ def test_the_patterns_are_the_models_own(heads):
     "head 0.5 is a previous-token head and head 0.1 is a current-token head, in each of these 20 sentences"
 )
 @pytest.mark.observed("it is a first-token head in only 10 of the 20 single sentences")
-@pytest.mark.observed("of many trained heads belong to one of three kinds")
+@pytest.mark.observed("Some trained heads prefer the previous token, the current token or the first token.")
 def test_the_kinds_that_the_lesson_names(heads):
     """Measured on twenty sentences; eight of the twelve heads of layer 0 belong to one of the kinds."""
     _, patterns = heads
@@ -792,7 +792,9 @@ def test_the_spread_of_the_scores_grows_with_the_width_of_the_head_and_not_of_th
 
 
 @pytest.mark.observed("eleven heads give the first token a mean weight above 0.4")
-@pytest.mark.observed("in each of these heads its value vector is shorter, on average 0.75 times as long")
+@pytest.mark.observed(
+    "in each of these heads the first token's value vector is shorter than the others, on average 0.75 times as long"
+)
 def test_heads_of_later_layers_with_a_large_weight_on_the_first_token(heads):
     """Measured in all 48 heads of the small GPT-2 on the lesson's twenty sentences."""
     model, tokenizer = gpt2.load_gpt2()

@@ -267,7 +267,7 @@ PE = lesson.positional_encoding(torch.arange(100.0), 512)
 
 
 @pytest.mark.claim("Attention without positions **ignores order**: shuffled tokens give shuffled results.")
-@pytest.mark.claim("It sees the order because the vectors now contain it.")
+@pytest.mark.claim("Its results depend on the order now, because the vectors contain their positions.")
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(seed):
     """Position vectors are left out: shuffled tokens give the same results, shuffled. With them, the results differ."""
@@ -408,7 +408,7 @@ def test_dot_products_depend_only_on_distance():
     assert torch.allclose(products.diagonal(), torch.full((100,), 256.0), atol=1e-3)
 
 
-@pytest.mark.claim("beyond a distance of about 90, the plain dot product hardly distinguishes far from very far")
+@pytest.mark.claim("beyond a distance of about 90, the plain dot product is nearly the same for all distances")
 def test_base_100_hardly_distinguishes_far_from_very_far():
     """Beyond 90, dot products stay within a tenth of 0 up to distance 2000. With base 10000 they go on falling."""
     far = torch.arange(90.0, 2000.0)

@@ -202,7 +202,7 @@ def hidden_with(number):
 
 
 @pytest.mark.claim("in a row where everything is hidden, it would give all the weight to hidden tokens")
-@pytest.mark.claim("With `-inf`, this row becomes `nan`, so the mistake shows")
+@pytest.mark.claim("With `-inf`, this row becomes `nan`")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_where_everything_is_hidden(seed):
     """Replace -inf by a finite number: instead of nan, the hidden tokens get weights that sum to one."""
@@ -337,7 +337,7 @@ def test_a_wrong_root_has_its_misconception(name):
 
 
 @pytest.mark.claim("With the same vectors on both sides, the table of scores is always symmetric")
-@pytest.mark.claim("with different queries and keys it is not")
+@pytest.mark.claim("with different queries and keys, it is not")
 @pytest.mark.parametrize("seed", range(5))
 def test_one_matrix_for_queries_and_keys_makes_scores_symmetric(seed):
     """Use one matrix for queries and keys: the table is symmetric. With two matrices, it is not."""
@@ -445,8 +445,8 @@ def test_softmax_depends_only_on_differences(seed):
     assert (2 * scores).softmax(0).max() > scores.softmax(0).max() + 0.05
 
 
-@pytest.mark.claim("if queries and keys have a spread of 1, one key gets nearly all the weight")
-@pytest.mark.claim("Without the division, attention hardens and its gradient dies")
+@pytest.mark.claim("Without the division, one key then gets nearly all the weight")
+@pytest.mark.claim("Without the division, one key gets the weight and the gradient shrinks")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_division_the_softmax_saturates(seed):
     """Divide, or make the queries 100 times smaller: the largest of six weights stays small at d_k 512.
@@ -487,7 +487,7 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("Whether a layer learns without the division depends on its width and its learning rate.")
+@pytest.mark.claim("with 0.003 and 300 steps, one learned without the division")
 def test_with_a_lower_rate_a_wide_layer_learns_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6
@@ -496,7 +496,7 @@ def test_with_a_lower_rate_a_wide_layer_learns_without_the_division():
 
 @pytest.mark.claim("At width 192, it got about 0.9 with the division and 0.2 without it")
 @pytest.mark.claim("With a learning rate of 0.05, layers of width 192 learned in neither case")
-@pytest.mark.claim("At width 16, the flagged token got a weight of more than 0.9, with or without the division")
+@pytest.mark.claim("the marked token got a weight of more than 0.9, with or without the division")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_wide_layer_learns_only_with_the_division(seed):
     """Leave out the division. At width 192, training then fails; at width 16, it still works. A rate of 0.05 is too
@@ -638,7 +638,7 @@ def test_a_head_learns_to_find_the_flag_from_any_start():
             assert abs(weights[(x[..., 3] == 1)[:, None].expand_as(weights)].mean() - 0.99) < 0.02
 
 
-@pytest.mark.observed("Everyone looks at the flagged token")
+@pytest.mark.observed("Every token looks at the flagged token")
 def test_everyone_looks_at_the_flag_on_one():
     """Use the seed and the words of the lesson."""
     with torch.random.fork_rng():

@@ -232,7 +232,7 @@ def test_the_factor_decides_which_words_are_lost(seed):
     assert named[1.1][0] > 0.75 and named[1.1][1] < 0.1
 
 
-@pytest.mark.claim("a reader that can undo the encoder's steps names nearly all 32")
+@pytest.mark.claim("another reader, which can undo the encoder's steps, names nearly all 32 words")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reader_that_undoes_the_steps_names_nearly_all_words(seed):
     """Measured: 31.7 of 32. A reader that does not subtract the newest word names about as few as the linear reader."""

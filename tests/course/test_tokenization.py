@@ -767,7 +767,7 @@ def test_merges_of_another_text_do_not_help():
         assert lesson.encode(f"{word}hut", of_other)[1] == [*word, "h", "u", "t"]
 
 
-@pytest.mark.observed("Each merge makes the text shorter, but seldom saves more than the previous merge")
+@pytest.mark.observed("On this poem, later merges save less")
 def test_what_each_merge_saves():
     """Measured on four texts with 60 merges each: 0, 3, 7 and 4 merges save more than the merge before."""
     for text in (poem(), *PROSE.values()):
@@ -777,7 +777,7 @@ def test_what_each_merge_saves():
             saved.append(len(ids) - len(shorter))
             ids = shorter
         rises = sum(after > before for before, after in pairwise(saved))
-        assert min(saved) > 0 and rises <= 10, rises
+        assert min(saved) > 0 and rises <= 10 and sum(saved[-10:]) < sum(saved[:10]) / 2, rises
 
 
 @pytest.mark.claim("a single token, spaces included, because the poem repeats these words")

@@ -693,8 +693,8 @@ def test_the_model_that_the_lesson_trains_gets_nearly_all_right(live):
     assert "steps=350" in PROSE and "size=64" in PROSE and "max_lr=5e-3, total_steps=350" in PROSE
 
 
-@pytest.mark.claim("With too few texts, a model overfits (lesson 04): trained for 60 steps on the same 16 texts")
-@pytest.mark.claim("its loss on unseen texts is higher than that of a model that knows nothing")
+@pytest.mark.claim("After 60 steps on the same 16 texts, it gets all 16 right and every unseen text wrong.")
+@pytest.mark.claim("Its loss on unseen texts is higher than the loss of a model that knows nothing")
 @pytest.mark.claim("The loss on the training texts does not show this.")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_model_that_sees_few_texts_learns_them_by_heart(seed):
@@ -787,7 +787,7 @@ def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
     assert abs(answer_without("the space") - 0.12) < 0.03
 
 
-@pytest.mark.claim("Hiding the command next to it leaves 51 % right")
+@pytest.mark.claim("If the command is hidden instead, 51 % are right.")
 @pytest.mark.claim("if both count as equal, 88 % are right")
 def test_without_the_command_the_model_confuses_capitals(answer_without):
     """The command is hidden: 51 % of the texts are right, 88 % if capitals and small letters count as equal. Without
@@ -801,7 +801,7 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim(
     "If the indices of all answer positions are one lower, 46 % of these letters become the letter before."
 )
-@pytest.mark.claim("34 % do; with the index of the space alone, 9 %.")
+@pytest.mark.claim("34 % become the letter before; if only the index of the space is one higher, 9 %.")
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )
@@ -837,7 +837,7 @@ def test_the_model_uses_the_difference_of_indices(shipped, seed):
     assert min(shares(command | answer, by)[0] for by in (-1, 1)) > 0.98
 
 
-@pytest.mark.claim("The three layers were trained together, and each is needed")
+@pytest.mark.claim("Each of the three layers is needed.")
 @pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter less than half of its weight")
 def test_every_layer_is_needed(shipped):
     """Each layer is removed: at most 1 % of 1000 texts are right instead of all. Layer 2 gives the correct letter 0.42
@@ -910,7 +910,7 @@ def test_one_layer_suffices_for_words_of_one_length():
 
 @pytest.mark.claim("one wide layer still got fewer than half of the texts right")
 @pytest.mark.observed("If all letters differ, 85 to 91 % of the answers are right")
-@pytest.mark.observed("it does not determine the next letter. Of these answers, at most one in ten is right.")
+@pytest.mark.observed("it does not determine the next letter, and at most one in ten answers is right.")
 def test_the_depth_study_says_what_the_prose_says():
     """One layer is widened to seven times the parameters of two narrow layers: 42 % instead of more than 99 %."""
     study = toy.depth_study()

@@ -445,17 +445,18 @@ def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
 
 @pytest.mark.claim("Block 0 copies most of the information to position 5")
 @pytest.mark.claim(
-    "Before blocks 1 and 2, the answer hardly depends on the last position in this respect; before block 3"
+    "Before blocks 1 and 2, an exchange at the last position hardly moves the answer; before block 3, only an"
+    " exchange at the last position moves it"
 )
 def test_the_other_name_takes_a_different_route(model, texts):
     """Exchange the other name: the first " to" carries 0.77 and 0.71, the last position -0.06, 0.05 and 0.98."""
     table = moved(model, texts, 2, " Laura")
     assert table[0, 1] == pytest.approx(1, abs=1e-3) and table[0, 2:].abs().max() < 1e-3
     assert table[1:3, 5].min() > 0.6 and table[3, 5] < 0.1
-    assert table[1:3, 13].abs().max() < 0.1 and table[3, 13] > 0.9
+    assert table[1:3, 13].abs().max() < 0.1 and table[3, 13] > 0.9 and table[3, :13].abs().max() < 0.1
 
 
-@pytest.mark.claim("The two routes are the same in other sentences")
+@pytest.mark.claim("The two routes are the same in these twenty sentences")
 @pytest.mark.claim("at several places, one exchange moves the answer and the other does not")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_places_hold_for_twenty_sentences(model, seed):
@@ -496,7 +497,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
 
 
 @pytest.mark.claim("So block 2 fetches the name")
-@pytest.mark.claim("It still leaves out the giver, but no longer fetches the other name")
+@pytest.mark.claim("The model still leaves out the giver, but no longer fetches the other name")
 @pytest.mark.claim("The wrong name loses more than the correct name, so the cells are blue")
 @pytest.mark.parametrize("seed", range(2))
 def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed):
@@ -586,8 +587,8 @@ def pattern(model, lists):
 
 
 @pytest.mark.observed("In the first list, no token can be predicted")
-@pytest.mark.observed("All heads of one block are induction heads")
-@pytest.mark.claim("It has to find the earlier position of the current token")
+@pytest.mark.observed("In the small GPT-2, all heads of block 2 are induction heads")
+@pytest.mark.claim("The model has to find the earlier position of the current token")
 def test_one_block_holds_induction_heads(model, lists, pattern):
     """If the second list is a different list, the model predicts none of its tokens."""
     assert second_half(model(lists), lists) > 0.93
@@ -622,7 +623,7 @@ def test_keys_need_the_attention_of_earlier_blocks(model, seed):
         assert (round(score(usual), 2), round(score(alone), 2)) == (0.79, 0.08)
 
 
-@pytest.mark.claim("These two heads matter most, but they do not do all the work")
+@pytest.mark.claim("Heads 1.3 and 1.7 matter most, but other heads help")
 @pytest.mark.observed("In block 1, heads 1.3 and 1.7 give the most weight to the previous token")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_previous_token_heads_the_induction_scores_fall(model, seed):

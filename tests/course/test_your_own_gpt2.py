@@ -508,7 +508,7 @@ def page():
     return "\n".join(cell.source for cell in lessons.read_lesson(lessons.find_lesson("your_own_gpt2")).cells)
 
 
-@pytest.mark.observed("Two thirds of a block's parameters process the information that attention has gathered")
+@pytest.mark.observed("Two thirds of a block's parameters are in its MLP.")
 @pytest.mark.observed("The real GPT-2 would grow from 124 to 163 million")
 def test_the_counts_of_the_page(model):
     block = model.blocks[0]
@@ -580,7 +580,7 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
         assert chances[0].max() < 0.05 and min(later.min() for later in chances[1:]) > 0.5
 
 
-@pytest.mark.claim("The first MLP's output for each token *alone* is not enough: with it, the probability is 0.1%")
+@pytest.mark.claim("If the first MLP gets each token *alone*, its output is not enough: the probability is then 0.1%")
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):
     """Give the later blocks the first MLP's output for a text of one token (at its place): the probability of the
@@ -669,8 +669,8 @@ def test_only_with_a_mask_may_keys_be_kept(seed):
     assert [torch.allclose(a, b) for a, b in zip(keys(tokens), keys(changed))] == [True, False]
 
 
-@pytest.mark.claim("With a cache, the cost hardly grows at these lengths")
-@pytest.mark.claim("A new token still attends to all kept tokens, so in long texts the cost grows too")
+@pytest.mark.claim("With a cache, the work hardly grows at these lengths")
+@pytest.mark.claim("A new token still attends to all kept tokens, so in long texts the work grows too")
 def test_the_work_for_a_new_token_grows_slowly_with_a_cache():
     """Count the operations for one more token. From 16 to 40 tokens, they grow by less than 1 % in the lesson's model.
 
@@ -712,7 +712,7 @@ def test_a_cache_saves_positions_and_changes_no_token():
         assert torch.equal(cached, plain) and (n_cached, n_plain) == (107, 5750)
 
 
-@pytest.mark.claim("Its shape is right both ways, so there is no error")
+@pytest.mark.claim("A square matrix keeps its shape in a transpose, so there is no error")
 def test_only_a_square_matrix_that_is_not_transposed_loads_without_an_error():
     """The quiz asks about this."""
     state = lesson.gpt2_state(zero_checkpoint(CONFIG), CONFIG)

@@ -1109,8 +1109,8 @@ _from_the_generator = draws_from_its_generator(
     ),
     elsewhere=(
         "Your samples follow the right probabilities, but a generator in the same state gave different samples the"
-        " second time. Some randomness does not come from the generator. Pass the generator to every call that samples, so that a"
-        " text can be reproduced."
+        " second time. Some randomness does not come from the generator. Pass the generator to every call that"
+        " samples, so that a text can be reproduced."
     ),
     ignored=(
         "Your samples follow the right probabilities, but two generators in different states gave the same samples, as"

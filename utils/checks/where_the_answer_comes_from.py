@@ -237,7 +237,8 @@ exercise(
             "Your rows are probabilities. Return the logits; the lesson applies softmax later."
         ),
         "backwards": _lens.replace(rows=lambda s: s.flip(0)).wrong(
-            "The rows are in reverse order. Row 0 should be read before the first block, and the last row after the last block."
+            "The rows are in reverse order. Row 0 should be read before the first block, and the last row after the"
+            " last block."
         ),
         "first-twice": _lens.replace(rows=lambda s: torch.cat((s[:1], s[:-1]))).wrong(
             "The first row appears twice, and the last row is missing: the second row is read before the first block."

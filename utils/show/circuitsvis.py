@@ -264,7 +264,7 @@ class LibraryTracker:
             shell.events.register("pre_run_cell", self.on_pre_run_cell)
 
     def on_pre_run_cell(self, info: Any = None) -> None:
-        """Forget the cell whose output contains the library if the output disappears: the cell is deleted or run again."""
+        """Forget the cell whose output contains the library if it is deleted or run again: the output disappears."""
         cell, _, deleted = _request_info(self.shell, info)
         if self.cell in (cell, *deleted):
             self.cell = None

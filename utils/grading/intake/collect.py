@@ -333,7 +333,7 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name, because a second run finds the earlier version in `out`, and must write the same row.
+    # The row contains no file name, because a second run finds the earlier version in `out` and writes the same row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 
