@@ -324,7 +324,7 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # its cause, if any, is the error that prevented the definition
+        except AttributeError as error:  # if an error prevented the definition, this error is the cause
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:

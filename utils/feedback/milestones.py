@@ -292,7 +292,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
 
     def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """Report two lines that compute one value, if a milestone that depends only on the arguments is missing."""
+        """If a milestone that depends only on the arguments is missing, report two lines that give the same value."""
         leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
         missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
         k = self.reached[repeated[0]] if repeated else None

@@ -33,7 +33,10 @@ class Trial:
     expected: Observation
 
     def is_correct(self, exercise: Exercise) -> bool:
-        """Tell whether the answer returned the expected values or raised the expected error. Ignores side effects."""
+        """Tell whether the answer returned the expected values or raised the expected error.
+
+        Side effects are ignored.
+        """
         yours, expected = self.yours.failure, self.expected.failure
         if yours or expected:
             return bool(yours and expected and failures_match(yours, expected))

@@ -81,7 +81,7 @@ def release(
     solved = sorted({lessons.find_lesson(name, root / "solutions").stem for name in with_solutions})
     tracked, left_out = _known_files(root)
     files = _release_files(root, solved, tracked, _read_site(book))
-    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # gets its final name only after the check
+    half = out.with_name(f"{out.name}.{os.urandom(4).hex()}.tmp")  # the zip gets its final name only after the check
     try:
         _pack(half, out.stem, files)
         if faults := audit_zip(half, solved, root):

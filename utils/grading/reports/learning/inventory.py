@@ -52,7 +52,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """The result of one item in the first sitting with its form.
+    """The result of one item in the first sitting that asks it.
 
     Attributes:
         difficulty: the share of learners who chose the correct answer.
