@@ -56,23 +56,6 @@ class LayerNorm(nn.Module):
         return centred / variance.sqrt() * self.w + self.b
 
 
-# %% LayerNorm wrong (difference places): moves all tokens by one common mean, then takes the mean of the squares minus the square of the mean; shows when one token is near 0 and another far from it (rounding)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model: int, eps: float = 1e-6):
-        super().__init__()
-        # The number eps, and two parameters with d_model entries each.
-        self.eps = eps
-        self.w = nn.Parameter(torch.ones(d_model))
-        self.b = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, residual: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
-        # Normalise along the last axis, then scale and shift.
-        near_zero = residual - residual.mean()  # far from zero, the squares would be inexact
-        mean = near_zero.mean(dim=-1, keepdim=True)
-        variance = (near_zero**2).mean(dim=-1, keepdim=True) - mean**2
-        return (near_zero - mean) / (variance + self.eps).sqrt() * self.w + self.b
-
-
 # %% LayerNorm right (passed): var_mean and rsqrt, with addcmul at the end
 class LayerNorm(nn.Module):
     def __init__(self, d_model: int, eps: float = 1e-6):
