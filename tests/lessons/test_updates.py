@@ -13,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, writes
 
 from utils import progress
 from utils.lessons.updates import UPDATES, find_outdated_cells, record_updates
+from utils.notebook.progress_view import UPDATED
 
 STEM = "02_simplified_attention"
 TITLE, PROSE = "# Attention without training", "The scores are sums."
@@ -192,14 +193,17 @@ def test_a_damaged_list_is_empty(tmp_path: Path, content: bytes) -> None:
     assert record_updates(release(PROSE), release(PROSE), content) == b"{}\n"
 
 
-def test_progress_shows_the_new_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_shows_the_new_text_above_the_lessons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     record = record_updates(release(TITLE, EXERCISE), release(TITLE, NEW_EXERCISE))
     outdated(tmp_path, record, TITLE, answer(EXERCISE))
     shown = progress()
-    assert repr(shown).endswith("your copy has their earlier text:\n  02 the cell of `softmax`")
+    lines = repr(shown).splitlines()
+    assert lines[2:4] == [UPDATED, "  02 the cell of `softmax`"] and lines[4].startswith("00 ")
     page = shown._repr_html_()
-    assert f'<a href="{STEM}.ipynb"' in page and "the cell of <code>softmax</code></summary>" in page
-    assert "Normalise along `dim`." in page
+    above, below = page.split('<div role="list"')
+    assert UPDATED in above and f'<a href="{STEM}.ipynb"' in above
+    assert "the cell of <code>softmax</code></summary>" in above and "Normalise along `dim`." in above
+    assert "new release" not in below
     outdated(tmp_path, record, TITLE, NEW_EXERCISE)
-    assert "earlier text" not in repr(progress()) + progress()._repr_html_()
+    assert "new release" not in repr(progress()) + progress()._repr_html_()

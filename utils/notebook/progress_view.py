@@ -19,7 +19,7 @@ from utils.show.html import TEXT_COLOUR, code_block, escape, inline_html, status
 if TYPE_CHECKING:
     from utils.learning.sharing import Share
 
-UPDATED = "A new release of the course changed these cells, and your copy has their earlier text:"
+UPDATED = "A new release of the course changed these cells. Your copy does not contain the new text:"
 SHOWN = "progress().save() writes my_course.html, a page that shows what you built."
 
 
@@ -133,6 +133,8 @@ class ProgressView:
             )
         elif self.n_exercises:
             lines.append("You have passed every exercise.")
+        updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
+        lines += [UPDATED, *updates] if updates else []
         for page in self.pages:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
@@ -140,8 +142,7 @@ class ProgressView:
             lines += [str(self.answers), *filter(None, [due_sentence(self.clock)])]
         if self.n_passed:
             lines.append(SHOWN)
-        updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
-        return "\n".join([*lines, *([UPDATED] if updates else []), *updates])
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         go_on = "<b>You have passed every exercise.</b>" if self.n_exercises else ""
@@ -152,13 +153,13 @@ class ProgressView:
         rows = "".join(_row(page) for page in self.pages)
         key = " · ".join(f"{status_mark(state)} {word}" for state, word in WORD.items())
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
+        if any(page.updates for page in self.pages):
+            parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages)]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
         if self.answers.n_answers:
             parts += [self.answers.html(), f"<div>{_mark_calls(due_sentence(self.clock))}</div>"]
         if self.n_passed:
             parts.append(f"<div>{_mark_calls(SHOWN)}</div>")
-        if any(page.updates for page in self.pages):
-            parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages)]
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
 
 
