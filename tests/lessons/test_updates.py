@@ -86,7 +86,7 @@ NEW_CODE = CODE.replace("one row for each token", "one row for each query")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "own"),
+    "before, after, own",
     [
         (PARAGRAPH, NEW_PARAGRAPH, f"{PARAGRAPH} My note: this is row 1 of the product of all six words."),
         (PARAGRAPH, NEW_PARAGRAPH, f"{PARAGRAPH} {'My note is longer than the paragraph. ' * 9}"),
@@ -108,7 +108,7 @@ def test_a_change_is_listed_if_the_learner_changed_the_same_line(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "own"),
+    "before, after, own",
     [
         (PARAGRAPH, NEW_PARAGRAPH, f"{NEW_PARAGRAPH} My note: this is row 1 of the product."),
         (PARAGRAPH, NEW_PARAGRAPH, f"{NEW_PARAGRAPH}\n\nMy note: this is row 1 of the product."),
