@@ -113,6 +113,11 @@ def test_a_change_is_listed_if_the_learner_changed_the_same_line(
         (PARAGRAPH, NEW_PARAGRAPH, f"{NEW_PARAGRAPH} My note: this is row 1 of the product."),
         (PARAGRAPH, NEW_PARAGRAPH, f"{NEW_PARAGRAPH}\n\nMy note: this is row 1 of the product."),
         (CODE, NEW_CODE, NEW_CODE.replace("print(scores)", "print(scores[0])\nprint(inputs)")),
+        (
+            CODE,
+            CODE.replace("(scores)\n", "(scores.shape)\n"),
+            CODE.replace("(scores)\n", "(scores.shape)\nprint(inputs)\n"),
+        ),
         (CODE, CODE.replace("print(scores)\n", ""), CODE.replace("print(scores)\n", "assert len(inputs)\n")),
         (EXERCISE, NEW_EXERCISE, answer(NEW_EXERCISE)),
         (EXERCISE, NEW_EXERCISE, answer(NEW_EXERCISE).replace("    return", "    # Normalise.\n    return")),
