@@ -70,7 +70,9 @@ def test_the_commit_contains_the_release_byte_by_byte(clone, tmp_path):
     assert done.is_first and done.branch == "hub"
     files = read_commit(clone, "hub")
     assert files.pop(".gitignore") and files.pop("course/.updates.json") == b"{}\n"
-    assert files == read_zip(release(tmp_path / "attention.zip", root=clone).path) and "utils/crlf.txt" in files
+    packed = read_zip(release(tmp_path / "attention.zip", root=clone).path)
+    assert b"a link" in files.pop("README.md") and b"make lab" in packed.pop("README.md")  # hub learners install nothing
+    assert files == packed and "utils/crlf.txt" in files
 
 
 def test_an_administrator_installs_the_hub_from_the_same_branch(clone):
@@ -118,6 +120,8 @@ def test_a_second_release_is_one_commit_on_top_of_the_first(clone):
         "utils/assets/first/04_turn.md",
     ]
     assert git(clone, "rev-list", "hub").split() == [second.commit, first]
+    subjects = git(clone, "log", "--format=%s", "hub").splitlines()
+    assert [subject.split(",")[0] for subject in subjects] == ["Release 2", "Release 1"]
     assert "A second sentence." in git(clone, "show", "hub:course/04_turn.md")
 
 
