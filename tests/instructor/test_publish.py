@@ -71,7 +71,9 @@ def test_the_commit_contains_the_release_byte_by_byte(clone, tmp_path):
     files = read_commit(clone, "hub")
     assert files.pop(".gitignore") and files.pop("course/.updates.json") == b"{}\n"
     packed = read_zip(release(tmp_path / "attention.zip", root=clone).path)
-    assert b"a link" in files.pop("README.md") and b"make lab" in packed.pop("README.md")  # hub learners install nothing
+    assert b"a link" in files.pop("README.md") and b"make lab" in packed.pop(
+        "README.md"
+    )  # hub learners install nothing
     assert files == packed and "utils/crlf.txt" in files
 
 
