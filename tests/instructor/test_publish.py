@@ -16,6 +16,7 @@ from utils.cli.commands import app
 from utils.instructor import publish as publishing
 from utils.instructor.publish import PublishError, publish, pull_links
 from utils.instructor.release import ReleaseError, release
+from utils.lessons.updates import find_outdated_cells
 
 NOBODY = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -98,6 +99,26 @@ def test_the_branch_lists_the_cells_that_releases_changed(clone):
     befores = {update["before"] for update in table["04_turn"]}
     assert len(befores) == 2 and sum("Second." in before for before in befores) == 1
     assert all("Third." in update["after"] for update in table["04_turn"])
+
+
+@pytest.mark.parametrize("old, new, listed", [("# T", "# T and my note", True), ("Each row", "My row", False)])
+def test_an_update_is_listed_if_the_pull_kept_the_learners_line(clone, tmp_path, old, new, listed):
+    """The release changes the first cell. The learner edits a line of the notebook's file, and nbgitpuller merges."""
+    publish("hub", root=clone)
+    home = tmp_path / "attention"
+    subprocess.run(["git", "clone", "--quiet", "--branch", "hub", clone, home], check=True)
+    git(home, "config", "user.name", "Bob")
+    git(home, "config", "user.email", "bob@example.org")
+    path = home / "course" / "04_turn.ipynb"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    change_lesson(clone, "A sentence of the second release.")
+    publish("hub", root=clone)
+    git(home, "commit", "--quiet", "--all", "-m", "Automatic commit by nbgitpuller")
+    git(home, "pull", "--quiet", "--no-rebase", "--no-edit", "--strategy-option=ours")
+    assert new in path.read_text(encoding="utf-8")
+    assert ["second release" in update.after for update in find_outdated_cells(path)] == [True] * listed
 
 
 def test_git_ignores_what_learners_write_beside_the_lessons(clone, tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -122,6 +123,8 @@ def _resemblance(original: str, copy: str) -> int:
     A copy may contain many words of the learner. If it lacks most words of the original, the result is 0.
     """
     words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
+    if (Counter(words) & Counter(own)).total() < _MOST * len(words):
+        return 0  # The slower comparison below never finds more common words.
     runs = [run.size for run in SequenceMatcher(None, words, own, autojunk=False).get_matching_blocks()]
     return sum(size**2 for size in runs) if sum(runs) >= _MOST * len(words) else 0
 
