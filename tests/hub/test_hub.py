@@ -88,6 +88,7 @@ def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
             assert notebook.errors() == []
             notebook.save(homes[user] / COURSE / f"{LESSON}.ipynb")
     assert (progress(homes["ada"]), progress(homes["bob"])) == ("passed", "failed")
+    assert [(home / "attention").stat().st_mode & 0o077 for home in homes.values()] == [0, 0], "others can read it"
 
     clone = ["git", "clone", "--quiet", "--branch", "hub", f"file://{hub.source}", hub.homes / "cem" / "attention"]
     subprocess.run(clone, check=True)

@@ -16,6 +16,7 @@ from utils.cli.commands import app
 from utils.instructor import publish as publishing
 from utils.instructor.publish import PublishError, publish, pull_links
 from utils.instructor.release import ReleaseError, release
+from utils.lessons.updates import find_outdated_cells
 
 NOBODY = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -70,7 +71,11 @@ def test_the_commit_contains_the_release_byte_by_byte(clone, tmp_path):
     assert done.is_first and done.branch == "hub"
     files = read_commit(clone, "hub")
     assert files.pop(".gitignore") and files.pop("course/.updates.json") == b"{}\n"
-    assert files == read_zip(release(tmp_path / "attention.zip", root=clone).path) and "utils/crlf.txt" in files
+    packed = read_zip(release(tmp_path / "attention.zip", root=clone).path)
+    assert b"a link" in files.pop("README.md") and b"make lab" in packed.pop(
+        "README.md"
+    )  # hub learners install nothing
+    assert files == packed and "utils/crlf.txt" in files
 
 
 def test_an_administrator_installs_the_hub_from_the_same_branch(clone):
@@ -96,6 +101,26 @@ def test_the_branch_lists_the_cells_that_releases_changed(clone):
     assert all("Third." in update["after"] for update in table["04_turn"])
 
 
+@pytest.mark.parametrize("old, new, listed", [("# T", "# T and my note", True), ("Each row", "My row", False)])
+def test_an_update_is_listed_if_the_pull_kept_the_learners_line(clone, tmp_path, old, new, listed):
+    """The release changes the first cell. The learner edits a line of the notebook's file, and nbgitpuller merges."""
+    publish("hub", root=clone)
+    home = tmp_path / "attention"
+    subprocess.run(["git", "clone", "--quiet", "--branch", "hub", clone, home], check=True)
+    git(home, "config", "user.name", "Bob")
+    git(home, "config", "user.email", "bob@example.org")
+    path = home / "course" / "04_turn.ipynb"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    change_lesson(clone, "A sentence of the second release.")
+    publish("hub", root=clone)
+    git(home, "commit", "--quiet", "--all", "-m", "Automatic commit by nbgitpuller")
+    git(home, "pull", "--quiet", "--no-rebase", "--no-edit", "--strategy-option=ours")
+    assert new in path.read_text(encoding="utf-8")
+    assert ["second release" in update.after for update in find_outdated_cells(path)] == [True] * listed
+
+
 def test_git_ignores_what_learners_write_beside_the_lessons(clone, tmp_path):
     publish("hub", root=clone)
     home = tmp_path / "attention"
@@ -118,6 +143,8 @@ def test_a_second_release_is_one_commit_on_top_of_the_first(clone):
         "utils/assets/first/04_turn.md",
     ]
     assert git(clone, "rev-list", "hub").split() == [second.commit, first]
+    subjects = git(clone, "log", "--format=%s", "hub").splitlines()
+    assert [subject.split(",")[0] for subject in subjects] == ["Release 2", "Release 1"]
     assert "A second sentence." in git(clone, "show", "hub:course/04_turn.md")
 
 

@@ -223,7 +223,7 @@ def publish(
             typer.echo(f"Commit {done.commit[:10]} of the branch {branch} contains {what}.")
         typer.echo(
             f"Next: git push REMOTE {branch}, where REMOTE is a repository that learners can read. For their links:"
-            f" coginst link HUB {branch}"
+            f" coginst link HUB {branch} --repository ADDRESS"
         )
 
 

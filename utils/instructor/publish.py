@@ -27,6 +27,7 @@ from utils.lessons.updates import UPDATES, record_updates
 FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
 _TRAILER = "Published-by"  # a line of the message of each commit that this module writes
 _MAKER = "coginst publish"
+_README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for learners, who install nothing
 _DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
 # Files that learners and their programs write beside the lessons. A pull leaves these files unchanged.
 _UNTRACKED = ".venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n.progress.json*\n.workspaces/\n.home/\n"
@@ -86,7 +87,8 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
         commit = parent
     else:
         version = online_links.read_pyproject(root)["project"]["version"]
-        message = f"Release {version}\n\n{_TRAILER}: {_MAKER}\n"
+        number = _count_commits(root, parent) + 1 if parent else 1
+        message = f"Release {number}, version {version}\n\n{_TRAILER}: {_MAKER}\n"
         commit = _git(root, "commit-tree", tree, *(("-p", parent) if parent else ()), input=message).strip()
     _git(root, "update-ref", f"refs/heads/{branch}", commit, own or _ABSENT)
     return PublishSummary(branch, commit, changed, parent is None)
@@ -216,6 +218,7 @@ def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
     earlier = before.pop(UPDATES, b"")
     (top / "course" / UPDATES).write_bytes(record_updates(before, after, earlier))  # `progress()` reads this file
     (top / ".gitignore").write_text(_UNTRACKED, encoding="utf-8", newline="\n")
+    shutil.copy2(_README, top / "README.md")
     for name in _git(root, "ls-files", "-z", "--", _DEPLOYMENT).split("\0")[:-1]:
         if (root / name).is_file():  # git also lists tracked files that were deleted
             (top / name).parent.mkdir(parents=True, exist_ok=True)

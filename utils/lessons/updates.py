@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from utils.lessons.cells import parse_lesson, read_lesson
 from utils.lessons.files import LessonError
+from utils.lessons.stubs import PROSE, TODO
 
 UPDATES = ".updates.json"
 Releases = Mapping[str, bytes]
+Lines = dict[str, None]  # different lines, in order
+_GAP = re.compile(rf"{TODO}|{re.escape(PROSE)}|raise NotImplementedError|= \.\.\.")
+_MOST = 0.6  # the share of its words by which a text is recognised, as in difflib.get_close_matches
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def record_updates(before: Releases, after: Releases, earlier: bytes = b"") -> b
 
 
 def find_outdated_cells(path: Path) -> list[Update]:
-    """Return the cells of a lesson whose earlier text the learner's copy at `path` still contains."""
+    """Return the changes of releases that the learner's copy of a lesson at `path` does not contain."""
     try:
         updates = _parse_updates((path.parent / UPDATES).read_bytes()).get(path.stem, [])
         sources = [cell.source.strip() for cell in read_lesson(path).cells] if updates else []
@@ -73,24 +78,61 @@ def find_outdated_cells(path: Path) -> list[Update]:
 
 
 def _is_outdated(update: Update, sources: list[str]) -> bool:
-    """Tell whether one of the learner's cells contains a line that the update removed, or lacks what it added."""
+    """Tell whether the learner's copy contains the cell without the change. A new cell must be in the copy."""
     before, after = update.before.strip(), update.after.strip()
     if after in sources:
         return False
-    if before in sources:
-        return True
-    cell = get_close_matches(before or after, sources, n=1)
-    if not cell:  # the learner deleted the cell, or replaced it; a new cell is missing
-        return not before
-    lines, old, new = (_lines_to_keep(text) for text in (cell[0], before, after))
-    removed = old - new
-    return bool(removed & lines) if removed else not new - old <= lines
+    old, new = _lines_to_keep(before), _lines_to_keep(after)
+    if old.keys() == new.keys():  # only the gap or the order of the lines changed
+        return before in sources
+    found = [_find_copy(lines, sources) for lines in (old, new)]
+    # If the learner has copied the cell, a pull changes only one of the two.
+    cells = [_lines_to_keep(cell) for cell in found if cell]
+    return all(_lacks_change(old, new, cell) for cell in cells) if cells else not before
 
 
-def _lines_to_keep(text: str) -> set[str]:
+def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
+    """Tell whether a learner's cell lacks a change. The learner may have edited old lines, new lines and others.
+
+    Each line of the learner comes from the line of the release that it resembles most. The change is missing if no line
+    comes from an added line, or if a line comes from a line that was removed without a replacement.
+    """
+    added, removed = new.keys() - old.keys(), old.keys() - new.keys()
+    known = {**old, **new}
+    origins = {line if line in known else _find_origin(line, known) for line in own}
+    replaced = {line for line in removed if _find_origin(line, added)}
+    return bool(added - origins or removed & own.keys() or (removed - replaced) & origins)
+
+
+def _find_copy(lines: Lines, sources: list[str]) -> str | None:
+    """Return the cell of the learner that resembles a cell of a release most, or None if no cell resembles it."""
+    original = "\n".join(lines)
+    best = max(sources, key=lambda source: _resemblance(original, source), default="")
+    return best if _resemblance(original, best) else None
+
+
+def _find_origin(line: str, originals: Collection[str]) -> str | None:
+    """Return the original that a line resembles most (the first of equals), or None if the line resembles none."""
+    best = max(originals, key=lambda original: _resemblance(original, line), default="")
+    return best if _resemblance(best, line) else None
+
+
+def _resemblance(original: str, copy: str) -> int:
+    """Return how much of an original a copy contains: the sum of the squared lengths of common runs of words.
+
+    A copy may contain many words of the learner. If it lacks most words of the original, the result is 0.
+    """
+    words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
+    if (Counter(words) & Counter(own)).total() < _MOST * len(words):
+        return 0  # The slower comparison below never finds more common words.
+    runs = [run.size for run in SequenceMatcher(None, words, own, autojunk=False).get_matching_blocks()]
+    return sum(size**2 for size in runs) if sum(runs) >= _MOST * len(words) else 0
+
+
+def _lines_to_keep(text: str) -> Lines:
     """Return the lines of a cell without empty lines and without gaps, which a learner replaces."""
-    lines = {line.strip() for line in text.splitlines()} - {""}
-    return {line for line in lines if not re.search(r"YOUR CODE HERE|raise NotImplementedError|= \.\.\.", line)}
+    lines = [line.strip() for line in text.splitlines()]
+    return dict.fromkeys(line for line in lines if line and not _GAP.search(line))
 
 
 def _parse_updates(content: bytes) -> dict[str, list[Update]]:

@@ -14,12 +14,13 @@ from utils.notebook.calibration import Calibration, load_calibration
 from utils.notebook.lesson_progress import WORD, ExerciseProgress, LessonProgress, load_progress
 from utils.notebook.showcase import NAME, exercises_without_code, showcase_html
 from utils.notebook.warm_up import AT_MOST, WarmUp, due_sentence, load_warm_up
-from utils.show.html import TEXT_COLOUR, code_block, escape, inline_html, status_mark
+from utils.show.html import TEXT_COLOUR, escape, inline_html, status_mark
 
 if TYPE_CHECKING:
     from utils.learning.sharing import Share
 
-UPDATED = "A new release of the course changed these cells, and your copy has their earlier text:"
+UPDATED = "A new release of the course changed these cells. Your copy does not contain the new text:"
+NEW_TEXT = "Click a cell to see its new text, and copy what you need into your lesson."
 SHOWN = "progress().save() writes my_course.html, a page that shows what you built."
 
 
@@ -133,6 +134,8 @@ class ProgressView:
             )
         elif self.n_exercises:
             lines.append("You have passed every exercise.")
+        updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
+        lines += [UPDATED, *updates] if updates else []
         for page in self.pages:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
@@ -140,8 +143,7 @@ class ProgressView:
             lines += [str(self.answers), *filter(None, [due_sentence(self.clock)])]
         if self.n_passed:
             lines.append(SHOWN)
-        updates = [f"  {page.stem[:2]} {update.name}" for page in self.pages for update in page.updates]
-        return "\n".join([*lines, *([UPDATED] if updates else []), *updates])
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         go_on = "<b>You have passed every exercise.</b>" if self.n_exercises else ""
@@ -152,21 +154,22 @@ class ProgressView:
         rows = "".join(_row(page) for page in self.pages)
         key = " · ".join(f"{status_mark(state)} {word}" for state, word in WORD.items())
         parts = [f"<div>{self._headline()}.</div>", f"<div>{go_on}</div>"]
+        if any(page.updates for page in self.pages):
+            parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages), f"<div>{NEW_TEXT}</div>"]
         parts += [f'<div role="list" style="margin:6px 0">{rows}</div>', f"<div>{key}</div>"]
         if self.answers.n_answers:
             parts += [self.answers.html(), f"<div>{_mark_calls(due_sentence(self.clock))}</div>"]
         if self.n_passed:
             parts.append(f"<div>{_mark_calls(SHOWN)}</div>")
-        if any(page.updates for page in self.pages):
-            parts += [f"<div>{UPDATED}</div>", *(_updates_html(page) for page in self.pages)]
         return f'<div style="line-height:1.6;{TEXT_COLOUR}">{"".join(parts)}</div>'
 
 
 def _updates_html(page: LessonProgress) -> str:
     """Return the changed cells of a lesson. The learner can open each cell and copy its new text."""
     lesson = _link_html(page.link_address(), f"lesson {page.stem[:2]}")
+    text = '<pre style="margin:4px 0;white-space:pre-wrap">{}</pre>'  # A paragraph is one long line, so lines wrap.
     return "".join(
-        f"<details><summary>{lesson}: {inline_html(update.name)}</summary>{code_block(update.after)}</details>"
+        f"<details><summary>{lesson}: {inline_html(update.name)}</summary>{text.format(escape(update.after))}</details>"
         for update in page.updates
     )
 
