@@ -27,8 +27,7 @@ from utils.feedback.phrases import operation_text
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
 
-# Bounds of `similarity`, which is 1 for two tensors that differ by a factor.
-PROPORTIONAL, MUCH_CLOSER, UNRELATED = 0.999, 0.1, 0.3
+PROPORTIONAL, MUCH_CLOSER, UNRELATED = 0.999, 0.1, 0.3  # bounds of `similarity`
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
 MOST_LINES = 12  # the maximum number of lines that a report quotes
 
@@ -162,8 +161,10 @@ class _Explanation:
         result is proportional to the milestone, or much closer.
         """
         best = first = self._step_of_size(wrong, following, furthest)
-        expected = self.milestones[following].value
-        closest = similarity(self.calls[first].value, expected)
+        value, expected = self.calls[first].value, self.milestones[following].value
+        if furthest >= 0 and (value is None or value.shape != expected.shape):  # a step that changes a milestone
+            return first
+        closest = similarity(value, expected)
         for i in self.computation.descendants(first)[1:]:
             found = similarity(self.calls[i].value, expected)
             is_near = self.calls[i].line == self.calls[first].line or found > min(PROPORTIONAL, closest + MUCH_CLOSER)
