@@ -613,7 +613,7 @@ def train_heads(frozen, seeds):
 
 
 @pytest.mark.claim("Training made its queries and keys agree on the flag")
-@pytest.mark.claim("is trained, the flag still gets more than half of the weight")
+@pytest.mark.claim("is trained, the flag still gets more than half of the weight on average")
 @pytest.mark.claim("If neither is trained, the flag's weight stays near 0.2")
 def test_queries_and_keys_agree_on_the_flag():
     """Freeze the layers of queries, keys, or both, in the lesson's task with three seeds.

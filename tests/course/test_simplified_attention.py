@@ -294,7 +294,7 @@ def test_the_shadow_and_the_length():
     assert torch.isclose(shadow * a.norm(), torch.tensor(4.0))
 
 
-@pytest.mark.claim("when the sum is close to zero, the shares become very large")
+@pytest.mark.claim("when positive and negative scores nearly cancel, the shares become very large")
 @pytest.mark.claim("**Softmax** avoids both problems")
 def test_shares_that_explode():
     """Replace the division by the sum with softmax: the shares are positive and below 1, for five lists."""

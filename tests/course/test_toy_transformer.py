@@ -805,7 +805,7 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )
-@pytest.mark.claim("Only their position can help to count.")
+@pytest.mark.claim("Only their position helps this model to count.")
 @pytest.mark.parametrize("seed", [1, 2, 12345])
 def test_the_model_uses_the_difference_of_indices(shipped, seed):
     """Change indices, and count the letters inside the word that stay, and those that become the letter before.
@@ -838,10 +838,10 @@ def test_the_model_uses_the_difference_of_indices(shipped, seed):
 
 
 @pytest.mark.claim("Each of the three layers is needed.")
-@pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter less than half of its weight")
+@pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter only about half of its weight")
 def test_every_layer_is_needed(shipped):
     """Each layer is removed: at most 1 % of 1000 texts are right instead of all. Layer 2 gives the correct letter 0.42
-    of its weight without layer 0, 0.49 without layer 1, and 0.96 with both.
+    of its weight without layer 0, 0.49 without layer 1, and 0.96 with both. On 1,500 other words, it is 0.44 and 0.51.
     """
     words = toy.random_words(40, torch.Generator().manual_seed(7))
     assert toy.exact_match(shipped[0], *sample_batch(500)) > 0.98
@@ -851,7 +851,7 @@ def test_every_layer_is_needed(shipped):
     for removed in range(3):
         model.layers = nn.ModuleList([layer for i, layer in enumerate(layers) if i != removed])
         scores.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
-        assert removed == 2 or toy.weight_on_copied_letter(model, words)[-1] < 0.5
+        assert removed == 2 or 0.3 < toy.weight_on_copied_letter(model, words)[-1] < 0.6
     assert max(share for share, _ in scores) < 0.05 and 0.2 < scores[2][1] < 0.35
     assert all(0.35 < letters < 0.55 for _, letters in scores[:2])
 

@@ -620,7 +620,7 @@ def test_an_mlp_without_gelu_is_one_linear_map(seed, monkeypatch):
 
 
 @pytest.mark.claim("With post-norm, every norm rescales everything that earlier layers wrote")
-@pytest.mark.claim("With pre-norm, no norm rescales the stream itself")
+@pytest.mark.claim("With pre-norm, no norm inside the blocks rescales the stream")
 @pytest.mark.parametrize("seed", range(3))
 @torch.no_grad()
 def test_only_post_norm_rescales_the_stream(seed):

@@ -261,7 +261,7 @@ transfer_family(
             squared area that query `i` and key `j` span, and the squared area that reference `i` and key `j` span. As
             in this lesson, a squared area is the determinant of a Gram matrix, here of two vectors.
 
-            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0. Return the
+            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0 and not nan. Return the
             scores in the shape `[batch, query, key]`.
             """,
             clause="the score is minus the sum of the squared areas of query and key and of reference and key",

@@ -232,7 +232,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong (difference factor_by_column): takes the largest probability of a hand-written softmax, which becomes nan if all logits are below -110
+# %% generate wrong (difference): takes the largest probability of a hand-written softmax, which becomes nan if all logits are below -110
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
