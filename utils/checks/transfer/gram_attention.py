@@ -162,8 +162,8 @@ transfer_family(
             position of the key, not from the position of the query: entry `[i, j]` combines query `i`, key `j` and
             reference `j` of the same text.
 
-            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return
-            the scores in the shape `[batch, query, key]`.
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0.
+            Return the scores in the shape `[batch, query, key]`.
             """,
             clause="the reference comes from the position of the key",
             oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, j]),
@@ -188,8 +188,8 @@ transfer_family(
             reference for all pairs of positions: the mean vector of its references. Entry `[i, j]` combines query `i`,
             key `j` and this mean reference of the same text.
 
-            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return
-            the scores in the shape `[batch, query, key]`.
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0.
+            Return the scores in the shape `[batch, query, key]`.
             """,
             clause="all pairs of a text use the same reference, the mean of its references",
             oracle=_by_loop(_squared_volume, lambda r, i, j: r.sum(1) / r.shape[1]),
@@ -224,8 +224,8 @@ transfer_family(
             Each score is minus the squared volume of three vectors, as in this lesson: entry `[i, j]` of a text
             combines query `i`, key `j` and reference `i` of this text.
 
-            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0. Return
-            the scores with the text on the first axis, in the shape `[batch, query, key]`.
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0.
+            Return the scores with the text on the first axis, in the shape `[batch, query, key]`.
             """,
             clause="the first axis of the inputs is the position and the second axis is the text",
             oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
