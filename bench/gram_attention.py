@@ -1,5 +1,5 @@
 """Compute the Gram scores of lesson 11 for all pairs of query and key. The source computes each of the five terms of
-the determinant separately. The memory is the maximum. The limit of the first row is 5, because four runs on a busy
+the determinant separately. The memory is the peak value. The limit of the first row is 5, because four runs on a busy
 machine gave ratios from 3.8 to 4.7. Adding in place with `addcmul_` saved 10 to 25 % of the time.
 
 A 3 × 3 determinant for each pair takes 400 MB at 256 positions, so this method is measured with 128 positions.

@@ -1,4 +1,4 @@
-"""Run the source's training of the regression to its end, and our training.
+"""Run two trainings of the regression to their end: the source's and ours.
 
 `icl_regression` extrapolates this figure.
 """

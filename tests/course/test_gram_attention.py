@@ -631,7 +631,7 @@ def test_without_the_far_distances_longer_texts_are_copied(trained):
             assert name == "triple" or right[0] < 0.8, right
 
 
-@pytest.mark.claim("So, to both pairs, distances of 34 and 53 look similar to 15")
+@pytest.mark.claim("So both pairs rotate by similar angles at the distances 15, 34 and 53")
 def test_the_two_fastest_pairs_together_mark_the_distance_34(trained):
     """Without the second pair in the scores, the distances 22 and 28 (circles of 6.3) get about as much weight as 15;
     without the first pair, so do 17 and 36. With both pairs, these distances get little, and 34 gets much.

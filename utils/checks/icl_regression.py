@@ -389,7 +389,7 @@ def _errors_from_the_generator(probe):
     noise = [noisy.value[1] - exact.value[1] for noisy, exact in pairs]
     if noise[0].abs().max() > 1e-3 and torch.allclose(*noise, atol=1e-5):
         return (
-            "Two generators in different states gave the same errors of y. Sample the noise from generator too:"
+            "Two generators in different states gave the same noise in y. Sample the noise from generator too:"
             " torch.randn(…, generator=generator)."
         )
     return None

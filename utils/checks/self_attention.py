@@ -295,7 +295,7 @@ exercise(
 
 
 def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
-    """Build an answer that sets each parameter `to(name)` of v1 to a transformed copy of the weight `name` of v2."""
+    """Build an answer that transforms the weight `name` of v2 and copies it into the parameter `to(name)` of v1."""
 
     def answer(v2, v1):
         for name in names:

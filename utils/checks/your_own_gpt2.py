@@ -364,7 +364,7 @@ _BLOCK_MISTAKES = {
     ),
     "norm-of-what-is-added": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + ln_1(attn(s))) + ln_2(mlp(s))},
-        "The norms are applied to the results of attention and MLP, as in lesson 06's layer. In GPT-2, they should"
+        "The norms are applied to the results of the attention and the MLP, as in lesson 06's layer. In GPT-2, they should"
         " be applied to the inputs of these two parts instead.",
     ),
     "no-first-sum": Mistake(
@@ -492,7 +492,7 @@ def _first_wrong_part(run, at_the_end):
                 trial.case.args,
                 lambda name, *input_and_result, right=right: right.setdefault(name, input_and_result)[1],
             )
-            right.pop("", None)  # the entry for the block itself, which is not a part
+            right.pop("", None)  # leave out the entry for the block itself
             parts = probe.run(trial.case, parts=list(right)).parts or {}
             for name, (part_input, result) in right.items():
                 if name not in parts or parts[name][0].shape != part_input.shape:
@@ -1156,11 +1156,11 @@ _GREEDY = draws_nothing(
 
 _ENDS_AT_0 = (
     "Generation stops at token 0, which ended a text in lesson 08 but is an exclamation mark in GPT-2. Generate"
-    " n_tokens tokens, whichever tokens the model predicts."
+    " n_tokens tokens, even if the model predicts the end of the text."
 )
 _ENDS_AT_THE_LAST = (
     "Generation stops at the last token of the vocabulary, which ends a text in GPT-2. Generate n_tokens tokens,"
-    " whichever tokens the model predicts."
+    " even if the model predicts the end of the text."
 )
 
 _WRITING = GPTConfig(vocab_size=37, n_positions=80, d_model=12, n_layers=2, n_heads=3, eps=1e-3)

@@ -9,7 +9,7 @@ STATE = {"rise": 30, "length": 1.5, "angle": 90, "turn": -23, "tilt": 24}
 
 
 def volume() -> Widget:
-    """Show the volume, the score and the dot product for a key and for a query and a reference of length 1.
+    """Show the volume, the score and the dot product for a key. The query and the reference have length 1.
 
     Sliders move the vectors. To rotate the view, drag the picture or use the two view sliders. The static version is
     `show.volume(query, key, reference)`.

@@ -119,7 +119,7 @@ def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[
 
 
 def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value contains as many numbers as a milestone or as one of its slices."""
+    """Tell whether a value has the same number of entries as a milestone, or as a slice of the milestone."""
     return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
 

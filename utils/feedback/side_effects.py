@@ -13,7 +13,7 @@ from utils.feedback.instantiate import copy_value
 
 
 def global_settings() -> dict[str, Any]:
-    """Return torch's global settings that an answer could change, by the calls that return them."""
+    """Return torch's global settings that an answer could change. The keys are the calls that read them."""
     return {
         "torch.is_grad_enabled()": torch.is_grad_enabled(),
         "torch.get_default_dtype()": torch.get_default_dtype(),

@@ -173,7 +173,8 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
     def equal_columns(tensor: Tensor) -> Tensor:
         if not is_float(tensor) or not tensor.dim() or tensor.shape[-1] < 2:
             return tensor
-        return torch.cat([tensor[..., :1], tensor[..., :1], tensor[..., 2:]], dim=-1)
+        mean = tensor[..., :2].mean(dim=-1, keepdim=True)  # keeps the sum of each row
+        return torch.cat([mean, mean, tensor[..., 2:]], dim=-1)
 
     yield replace(map_tensors(case, equal_rows), note="all rows are equal")
     yield replace(map_tensors(case, equal_columns), note="the first two numbers of each row are equal")

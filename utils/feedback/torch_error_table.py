@@ -244,7 +244,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"only integer tensors of a single element",
-        "a plain integer is needed here, but got a tensor; `len(x)` is the size of the first axis of `x`. If you"
+        "a plain integer is needed here, but a tensor was passed; `len(x)` is the size of the first axis of `x`. If you"
         " multiply a list by a tensor, convert the list to a tensor first.",
     ),
     ErrorExplanation(

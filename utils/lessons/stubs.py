@@ -17,7 +17,7 @@ def body_stub(name: str) -> list[str]:
 
 
 def assignment_stubs(names: Iterable[str]) -> list[str]:
-    """Return the lines that replace statements that bind `names`."""
+    """Return the lines to put in place of statements that define `names`."""
     return [f"{name} = ...  {TODO}" for name in names]
 
 

@@ -73,7 +73,7 @@ def make_training_rows(
 
 
 def _to_compact_indices(ids: Tensor, read: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
-    """Convert tokens to indices into `ids`."""
+    """Replace each token with its index in `ids`."""
     return (
         torch.searchsorted(ids, read).masked_fill(read == UNKNOWN, len(ids)),
         torch.searchsorted(ids, asked).masked_fill(asked == IGNORED, IGNORED),

@@ -127,7 +127,7 @@ transfer_family(
                 _columns,
                 **{
                     "columns-of-the-base": _weight.replace(join=lambda gate, base: gate * F.softmax(base, -2)).wrong(
-                        "You applied a softmax to the base. Only the product of A and B becomes gates."
+                        "You applied a softmax to the base. Apply the softmax only to the product of A and B."
                     ),
                     "transposed-product": Wrong(
                         lambda A, B, base, temp: _weight(B.mT, A.mT, base.mT, temp),

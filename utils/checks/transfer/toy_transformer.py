@@ -191,7 +191,7 @@ transfer_family(
                     ),
                     "one-for-each-text": _loss.replace(
                         reduce=lambda losses, counted: (losses * counted).sum(1) / counted.sum(1)
-                    ).wrong("You return one number for each text. In the end, take the mean of these numbers."),
+                    ).wrong("You return one number for each text. Return the mean of these numbers."),
                 },
             ),
         ),
