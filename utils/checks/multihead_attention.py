@@ -919,7 +919,7 @@ def _times_uniform(kind, seq, times):
 
 
 def _two_habits(most, also, seq, rand, larger=0.48, smaller=0.40):
-    """Sample a pattern with two kinds above the threshold. The weight of `most` is `larger`, and that of `also` is `smaller`."""
+    """Sample a pattern with two kinds above the threshold: `most` has weight `larger`, `also` has weight `smaller`."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         shares = rand(row + 1).abs()

@@ -364,8 +364,8 @@ _BLOCK_MISTAKES = {
     ),
     "norm-of-what-is-added": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := s + ln_1(attn(s))) + ln_2(mlp(s))},
-        "The norms are applied to the results of the attention and the MLP, as in lesson 06's layer. In GPT-2, they should"
-        " be applied to the inputs of these two parts instead.",
+        "The norms are applied to the results of attention and of the MLP, as in lesson 06's layer. In GPT-2, they"
+        " should be applied to the inputs of these two parts instead.",
     ),
     "no-first-sum": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: (s := attn(ln_1(s))) + mlp(ln_2(s))},

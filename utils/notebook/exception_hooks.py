@@ -71,7 +71,7 @@ def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | No
 def _handle(
     shell: InteractiveShell, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
 ) -> list[str]:
-    """Show one line for an expected error, and the usual traceback for any other error. Return the shown lines, as IPython requires."""
+    """Show one line for an expected error, otherwise the traceback. Return these lines, as IPython requires."""
     source = shell.user_ns["In"][-1]
     exercise = pending_exercise(error, shell.user_ns)
     if exercise is not None:
