@@ -204,7 +204,11 @@ def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
     if any(isinstance(a, nn.Module) for a in case.args):
-        yield replace(case, args=tuple(map(_in_other_mode, case.args)), note="with a model in the other mode")
+        yield replace(
+            case,
+            args=tuple(map(_in_other_mode, case.args)),
+            note="with a model that is in the other mode and has hooks",
+        )
         yield replace(case, args=tuple(map(_with_gradients, case.args)), note="with a model that can be trained")
 
 
