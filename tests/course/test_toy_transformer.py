@@ -851,7 +851,7 @@ def test_every_layer_is_needed(shipped):
     for removed in range(3):
         model.layers = nn.ModuleList([layer for i, layer in enumerate(layers) if i != removed])
         scores.append((toy.exact_match(model, *texts), toy.tokens_right(model, *texts)))
-        assert removed == 2 or 0.3 < toy.weight_on_copied_letter(model, words)[-1] < 0.6
+        assert removed == 2 or 0.38 < toy.weight_on_copied_letter(model, words)[-1] < 0.53
     assert max(share for share, _ in scores) < 0.05 and 0.2 < scores[2][1] < 0.35
     assert all(0.35 < letters < 0.55 for _, letters in scores[:2])
 

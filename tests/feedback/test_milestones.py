@@ -78,6 +78,60 @@ def test_the_first_wrong_line_is_named(mixed, old, new, milestone, departure, li
     assert all(t.state == "right" for t in report.trace if 2 < t.line < line)
 
 
+@pytest.fixture
+def divided(declare_exercise):
+    """Like `mixed`, but the products before the division have no name."""
+    return declare_exercise(
+        "mixed",
+        oracle=lambda x: F.softmax(x @ x.cumsum(-1).mT / 2, -1) @ x,
+        milestones=lambda x: {"the scores": (scores := x @ x.cumsum(-1).mT / 2), "the weights": F.softmax(scores, -1)},
+        cases=lambda rand: [case(rand(5, 2)), case(rand(4, 3))],
+    )
+
+
+def test_of_several_steps_on_a_line_the_closest_is_shown(divided):
+    """The line also computes the products, which are right but have no name, and the weights."""
+    report = diagnose(divided, answer("return torch.softmax(x @ x.cumsum(-1).mT / 3, -1) @ x"))
+    (x,) = report_arguments(divided, report)
+    assert report.departure == "the scores", str(report)
+    assert report.table.yours[0][0] == f"{float((x @ x.cumsum(-1).mT)[0, 0]) / 3:.4f}"
+
+
+def test_a_right_step_without_a_name_is_not_marked_as_wrong(divided):
+    body = "products = x @ x.cumsum(-1).mT\nscores = products / 3\nreturn torch.softmax(scores, -1) @ x"
+    report = diagnose(divided, answer(body))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+
+
+def test_a_value_without_any_similarity_is_not_compared(divided):
+    body = (
+        "noise = torch.tensor([[1.0, -1], [-1, 1]]).repeat(3, 3)[: len(x), : len(x)]\nreturn (noise + x[:, :1] * 0) @ x"
+    )
+    report = diagnose(divided, answer(body))
+    assert "No line up to line" in report.message and report.departure is None, str(report)
+
+
+def test_a_single_number_is_similar_to_nothing(declare_exercise):
+    """The cosine of two numbers is always 1 or -1. The later sum over all numbers is not taken for the mean."""
+    declared = declare_exercise(
+        "mixed",
+        oracle=lambda x: x - x.mean(),
+        milestones=lambda x: {"the mean": x.mean(), "the result": x - x.mean()},
+        cases=lambda rand: [case(rand(5)), case(rand(7))],
+    )
+    report = diagnose(
+        declared, answer("middle = x.median()\nextent = (x - middle).square().sum()\nreturn x - middle + extent * 0")
+    )
+    assert [t.line for t in report.trace if t.state == "wrong"] == [2], str(report)
+
+
+def report_arguments(exercise, report):
+    """Return the arguments of the case that a report's table shows."""
+    shape = report.table.caption.split("shape ")[1].split(":")[0]
+    (shown,) = [c.args for c in exercise.sample_cases(0) if str(list(c.args[0].shape)) == shape]
+    return shown
+
+
 def test_a_line_with_a_wrong_result_is_not_marked_as_right(mixed):
     """The last line computes the scores once more, rightly, and then uses the wrong weights."""
     body = RIGHT.replace("** 0.5", "** 0.3").replace("weights @ x", "((x @ keys.mT) * 0 + weights) @ x")

@@ -19,6 +19,8 @@ from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
+FEWEST = 6  # numbers; the mean absolute cosine of two random tensors with 6 numbers is 0.34
+UNRELATED = 0.3  # a bound of `similarity`
 Match = Literal["same", "transposed"]
 
 
@@ -133,12 +135,20 @@ def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
 
 
 def similarity(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the absolute cosine between two tensors, without infinite numbers; 0 if their shapes differ."""
-    if value is None or value.shape != milestone.shape or not is_float(value):
+    """Return the absolute cosine between two tensors, without infinite numbers.
+
+    Return 0 if their shapes differ, or if they have so few numbers that any two tensors are similar.
+    """
+    if value is None or value.shape != milestone.shape or not is_float(value) or value.numel() < FEWEST:
         return 0.0
     finite = value.isfinite() & milestone.isfinite()
     pair = (tensor.detach()[finite].to(torch.float64) for tensor in (value, milestone))
     return float(torch.cosine_similarity(*pair, dim=0).abs())
+
+
+def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value with the shape of a milestone has hardly any similarity to it."""
+    return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
 
 
 def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:

@@ -18,6 +18,7 @@ from utils.feedback.computation import Computation
 from utils.feedback.milestone_values import (
     expected_milestones,
     is_slice_size,
+    is_unrelated,
     match,
     share_of_equal_numbers,
     similarity,
@@ -27,7 +28,7 @@ from utils.feedback.phrases import operation_text
 from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
 
-PROPORTIONAL, MUCH_CLOSER, UNRELATED = 0.999, 0.1, 0.3  # bounds of `similarity`
+PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
 MOST_LINES = 12  # the maximum number of lines that a report quotes
 
@@ -167,7 +168,8 @@ class _Explanation:
         closest = similarity(value, expected)
         for i in self.computation.descendants(first)[1:]:
             found = similarity(self.calls[i].value, expected)
-            is_near = self.calls[i].line == self.calls[first].line or found > min(PROPORTIONAL, closest + MUCH_CLOSER)
+            is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
+            is_near = is_clear or self.calls[i].line == self.calls[first].line
             if self.reached[i] is None and is_near and found > closest - 1e-4:
                 best, closest = i, max(found, closest)
         return best
@@ -245,10 +247,8 @@ class _Explanation:
         where = _sentence_case(self._line(wrong, with_operation=others))
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
-        label, value = self.milestones[following].label, self.calls[wrong].value
-        expected = self.milestones[following].value
-        is_unrelated = value is not None and value.shape == expected.shape and similarity(value, expected) < UNRELATED
-        if value is None or is_unrelated or not is_slice_size(value, expected):
+        (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
+        if value is None or is_unrelated(value, expected) or not is_slice_size(value, expected):
             sentence = f"No line up to {self._line(wrong)} gives {label}."
             return Departure(sentence, self._trace_lines(None, None))
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
