@@ -250,7 +250,7 @@ class Sweep(NamedTuple):
 
 
 CASE_SWEEPS = {
-    "sizes": Sweep(f"each size that the caller may choose is 1, then {LARGE}", _sizes),
+    "sizes": Sweep(f"each size that the caller may choose is 1, then {LARGE}; then two sizes are equal", _sizes),
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),

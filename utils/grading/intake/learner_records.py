@@ -16,9 +16,8 @@ from utils.grading.intake.roster import Student
 from utils.learning.sharing import FILE_NAME
 
 PROGRESS = "progress.json"
-_SHARED = re.compile(
-    r"learning(?:[ (_-]+\d{1,3}\)?)?\.json", re.IGNORECASE
-)  # browsers and Canvas add numbers to copies
+# Browsers and Canvas add numbers to copies.
+_SHARED = re.compile(r"learning(?:[ (_-]+\d{1,3}\)?)?\.json", re.IGNORECASE)
 
 
 def record_name(file: str) -> str | None:
