@@ -353,7 +353,7 @@ def heads_changed(model, layer, heads, change, position=slice(None)):
 
     hook = model.blocks[layer].attn.out_proj.register_forward_pre_hook(changed)
     try:
-        with where.last_position(model):
+        with where.last_positions(model):
             yield
     finally:
         hook.remove()
@@ -396,7 +396,7 @@ def test_the_lens_says_to_then_nothing_then_mary(model, texts):
 def moved(model, texts, twin, other):
     """Return how far each vector of a twin moves the answer to the sentence about Mary and John."""
     start, end = gap(model(texts[0]), other), gap(model(texts[twin]), other)
-    with where.last_position(model):
+    with where.last_positions(model):
         patched = [
             [gap(lesson.patch_stream(model, texts[0], texts[twin], i, j), other) for j in range(14)] for i in range(4)
         ]
@@ -467,7 +467,7 @@ def test_the_places_hold_for_twenty_sentences(model, seed):
     }
     for kind, places in expected.items():
         many = where.pairs(20, seed, kind)
-        with where.last_position(model):
+        with where.last_positions(model):
             start, end = (gaps(model(tokens), many) for tokens in (many.clean, many.corrupted))
             assert (start > 0).all() and (end < 0).all()
             for (layer, position), share in places.items():
@@ -481,7 +481,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
     """Exchange the results of all heads of one block at the last position: 0.97 of the answer moves with block 0.
     Controls: the later blocks."""
     many = giver_twins
-    with where.last_position(model):
+    with where.last_positions(model):
         start, end = (gaps(model(tokens), many) for tokens in (many.clean, many.corrupted))
     for layer in range(4):
         out_proj, twin = model.blocks[layer].attn.out_proj, []
@@ -491,7 +491,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
         def exchange(part, given, twin=twin):
             return torch.cat((given[0][:, :13], twin[0][:, 13:]), dim=1)
 
-        with where.last_position(model), out_proj.register_forward_pre_hook(exchange):
+        with where.last_positions(model), out_proj.register_forward_pre_hook(exchange):
             share = ((start - gaps(model(many.clean), many)) / (start - end)).mean()
         assert share > 0.9 if layer == 0 else share < 0.2, (layer, share)
 
@@ -504,7 +504,7 @@ def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed
     """Remove all heads of one block. Without block 2, the difference grows from 9.8 to 11.4, the probability of the
     correct name falls from 1.00 to 0.06, and both names lose logits. Controls: the heads of blocks 1 and 3."""
     many, rows = where.pairs(20, seed), torch.arange(20)
-    with where.last_position(model):
+    with where.last_positions(model):
         whole = model(many.clean)
     for layer in range(1, 4):
         with heads_changed(model, layer, range(12), torch.zeros_like):
@@ -522,7 +522,10 @@ def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed
 
 def lost_by_exchange(model, asked, before, layer):
     """Return the fall of the difference if the result of each head of a block at the last position is the twin's."""
-    falls = [before - gaps(where.exchange_head(model, asked, layer, head, 13), asked) for head in range(12)]
+    twins = where.head_results(model, asked.corrupted)
+    falls = [
+        before - gaps(where.exchange_head(model, asked.clean, twins, layer, head, 13), asked) for head in range(12)
+    ]
     return torch.stack(falls).mean(1)
 
 
@@ -531,7 +534,7 @@ def lost_by_exchange(model, asked, before, layer):
 def test_heads_of_block_0_carry_the_repeated_name(model, seed):
     """Exchange single heads at the last position: head 0.1 moves 3.2 to 3.8 units. The controls, in block 2: 0.1."""
     few = where.pairs(6, seed)
-    with where.last_position(model):
+    with where.last_positions(model):
         before = gaps(model(few.clean), few)
         falls = {layer: lost_by_exchange(model, few, before, layer) for layer in (0, 2)}
     assert falls[0].argmax() == 1 and falls[0][1] > 2 and (falls[0] > 0.7).sum() >= 5
@@ -545,7 +548,7 @@ def test_removing_single_heads_gives_another_table(model):
     """Remove single heads everywhere: the order differs from that of exchanged heads, two cells of block 2 are far
     below 0, and no probability rises by 0.002."""
     few, (removed, right) = where.pairs(6), torch.zeros(2, 4, 12)
-    with where.last_position(model):
+    with where.last_positions(model):
         whole = model(few.clean)
         before = gaps(whole, few)
         exchanged = lost_by_exchange(model, few, before, 0)

@@ -83,14 +83,16 @@ def test_the_patterns_are_those_of_transformers():
 
 
 @torch.no_grad()
-def test_inside_the_block_only_the_last_position_is_asked():
+def test_inside_the_block_only_the_last_positions_are_asked():
     tensors, config = parts.checkpoint()
     model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
     tokens = where.pairs(3).clean
     whole = model(tokens)
-    with where.last_position(model):
+    with where.last_positions(model):
         assert torch.allclose(model(tokens), whole[:, -1:], atol=1e-4)
-    with pytest.raises(RuntimeError, match="half-way"), where.last_position(model):
+    with where.last_positions(model, 3):
+        assert torch.allclose(model(tokens), whole[:, -3:], atol=1e-4)
+    with pytest.raises(RuntimeError, match="half-way"), where.last_positions(model):
         raise RuntimeError("half-way")
     assert torch.equal(model(tokens), whole)  # after an error, the model returns all positions again
 
@@ -104,7 +106,7 @@ def test_an_exchanged_head_comes_from_the_twin():
     out_proj, kept = model.blocks[3].attn.out_proj, []
     with out_proj.register_forward_hook(lambda part, given, result: kept.append(given[0])):
         whole = model(asked.clean)
-        logits = where.exchange_head(model, asked, 3, 2, 9)
+        logits = where.exchange_head(model, asked.clean, where.head_results(model, asked.corrupted), 3, 2, 9)
     own, twin, clean = kept
     assert logits.shape == whole.shape and not out_proj._forward_pre_hooks
     assert (whole != logits).any(2).any(0).nonzero().flatten().tolist() == [9]

@@ -89,6 +89,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
     return list(kinds.values())[:5]
 
 
+@_cached
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
     """Return the sizes that the caller may choose. The oracle also accepts such a size after adding 1 to it."""
     if "sizes" in exercise.unswept:

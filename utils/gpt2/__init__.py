@@ -8,11 +8,12 @@ access a network.
 from utils.gpt2.layer0 import get_l0_values, get_pre_attn, get_split_l0_heads
 from utils.gpt2.model import load_gpt2
 from utils.gpt2.sources import Source, WeightsError, source
-from utils.gpt2.tokenizer import load_tokenizer
+from utils.gpt2.tokenizer import backend_tokenizer, load_tokenizer
 
 __all__ = [
     "Source",
     "WeightsError",
+    "backend_tokenizer",
     "get_l0_values",
     "get_pre_attn",
     "get_split_l0_heads",

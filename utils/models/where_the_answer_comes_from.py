@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,9 +122,9 @@ def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Ten
 
 
 @contextlib.contextmanager
-def last_position(model: nn.Module) -> Iterator[None]:
-    """Make lesson 12's GPT return only the logits at the last position, [batch, 1, vocab], within this context."""
-    hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -1:])
+def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
+    """In this context, lesson 12's GPT returns only the logits at the last `count` positions: [batch, count, vocab]."""
+    hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -count:])
     try:
         yield
     finally:
@@ -138,31 +138,47 @@ def entries(model: LessonModule, head: int) -> slice:
 
 
 @torch.no_grad()
-def exchange_head(
-    model: LessonModule, asked: Pairs, layer: int, head: int, position: int
-) -> Float[Tensor, "n seq vocab"]:
-    """Return the logits for `asked.clean` if one head's result at one position comes from the run on the twins.
-
-    The input of `out_proj` contains the results of all heads. Everything else in the run is computed as usual.
-    """
-    out_proj, place = model.blocks[layer].attn.out_proj, (slice(None), position, entries(model, head))
+def head_results(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> list[Float[Tensor, "batch seq d_model"]]:
+    """Return the input of `out_proj` in each block: the results of all heads, side by side."""
     stored: list[Tensor] = []
+    parts = [block.attn.out_proj for block in model.blocks]
+    hooks = [part.register_forward_pre_hook(lambda part, given: stored.append(given[0])) for part in parts]
+    try:
+        model(tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return stored
 
-    def store(part: nn.Module, given: tuple[Tensor]) -> None:
-        stored.append(given[0][place].clone())
+
+@torch.no_grad()
+def exchange_head(
+    model: LessonModule,
+    tokens: Int[Tensor, "batch seq"],
+    twins: Sequence[Float[Tensor, "batch seq d_model"]],
+    layer: int,
+    head: int,
+    position: int,
+) -> Float[Tensor, "batch seq vocab"]:
+    """Return the logits for `tokens` if one head's result at one position is the result in `twins`.
+
+    Everything else in the run is computed as usual.
+
+    Args:
+        twins: the `head_results` of a run on the twins.
+    """
+    place = (slice(None), position, entries(model, head))
 
     def replace(part: nn.Module, given: tuple[Tensor]) -> Tensor:
         merged = given[0].clone()
-        merged[place] = stored[0]
+        merged[place] = twins[layer][place]
         return merged
 
-    for tokens, change in ((asked.corrupted, store), (asked.clean, replace)):
-        hook = out_proj.register_forward_pre_hook(change)
-        try:
-            logits = model(tokens)
-        finally:
-            hook.remove()
-    return logits
+    hook = model.blocks[layer].attn.out_proj.register_forward_pre_hook(replace)
+    try:
+        return model(tokens)
+    finally:
+        hook.remove()
 
 
 def without_heads(model: LessonModule, heads: Iterable[tuple[int, int]]) -> nn.Module:
