@@ -1,6 +1,6 @@
 """Measure how long `check` takes for every exercise. The first check runs in a fresh kernel that has imported `check`;
-later checks run in the same process. A misconception is a known wrong answer. The unrecognised answer is the correct
-answer plus noise, which matches no misconception. The authors of the blind answers had not seen the checks. The
+later checks run in the same process. A misconception is a known wrong answer. The unrecognised wrong answer is the
+correct answer plus noise; it matches no misconception. The authors of the blind answers had not seen the checks. The
 assertion only compares the answer with the oracle.
 
     python -m bench.checks softmax    # one exercise

@@ -1,5 +1,5 @@
 """Move one control in each explorer 200 times, and choose a head of `show.attention` 200 times. The result is the time
-that the page needs to draw once. For comparison, the Python kernel draws the same picture.
+that the page needs for one redraw. For comparison, the Python kernel draws the same picture.
 
 The time is that of the page's main thread.
 

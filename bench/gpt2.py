@@ -1,7 +1,7 @@
-"""Compute the attention of one head in layer 0 of GPT-2. The course reads only the necessary parts of the weights
-file. The time for "reading" starts when the libraries and the tokenizer are loaded; the time for "first answer" starts
-after `import torch`. The memory is the maximum. A machine without the real GPT-2 uses random weights of the same
-shapes.
+"""Compute the attention of one head in layer 0 of GPT-2. The course reads only the necessary parts of the weights file.
+The time for "reading" starts after the libraries and the tokenizer have been loaded; the time for "first answer" starts
+after `import torch`. The memory is the peak value. Without the real GPT-2, the benchmark uses random weights of the
+same shapes.
 
 Loading the model without running it would not be a fair comparison, because weights are memory-mapped and read when
 they are used.

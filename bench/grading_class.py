@@ -1,5 +1,5 @@
-"""Collect, grade and report lesson 02 of a class of 300. Every tenth student hands in a hostile answer, such as an
-endless loop.
+"""Collect, grade and report the submissions of lesson 02 from a class of 300. Every tenth student hands in a hostile
+answer, such as an endless loop.
 
     python -m bench.grading_class 40    # another number of students; prints the folder, and keeps it
 """

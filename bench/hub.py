@@ -1,6 +1,6 @@
 """Measure the memory and the time that a class on JupyterHub needs. For each of seven lessons, one kernel runs all
 cells with correct answers, and another kernel runs the cells up to the first check. Then 30 kernels of lesson 02 run at
-the same time, and each repeats a check after pauses of 20 s on average.
+the same time; each repeats a check, with pauses of 20 s on average.
 
 Memory is the proportional set size: memory that several processes share is divided between them. The latency of a check
 includes the kernel's reply. Run `.ci/install-hub` once before this benchmark.

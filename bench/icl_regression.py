@@ -1,6 +1,6 @@
-"""Train the regression of lesson 10. The source's training runs for ten seconds, from which its total time is
-extrapolated. The source's final loss is computed from its final values of w and μ. Both losses are measured on the
-same 100,000 prompts.
+"""Train the regression of lesson 10. The source's training runs for ten seconds; its total time is extrapolated from
+this run. The source's final loss is computed from its final values of w and μ. Both losses are measured on the same
+100,000 prompts.
 
 `python bench/icl_regression.py --write` trains 1, 2, 4 and 8 heads with seeds 0 to 2 into utils/assets/icl_regression/,
 which lesson 10 reads.

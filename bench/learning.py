@@ -1,5 +1,5 @@
-"""Simulate classes with known rates, and count the 95 % confidence intervals of `coginst report --learning` that do
-not contain the true rate. About 5 % of the intervals should miss it. [Using the course in a study](study.md) explains
+"""Simulate classes with known rates, and count how many 95 % confidence intervals of `coginst report --learning` miss
+the true rate. About 5 % of the intervals should miss the true rate. [Using the course in a study](study.md) explains
 the names of the rates.
 """
 

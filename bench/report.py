@@ -178,7 +178,10 @@ def render_headlines(measured: dict[str, dict[str, Any]]) -> str:
         date = date_text(entry, letters) if name in measured else ""
         lines += [[row.what, row.beside, headline_text(row) if row.ours else NEVER, date] for row in rows]
     table = markdown_table(["measurement (`make bench`)", "compared with", "result", "measured"], lines)
-    note = "Times are CPU times, unless a row says wall time. `×` is the course's number divided by the other number."
+    note = (
+        "Times are CPU times, unless a row says wall time. A number with `×` is a ratio: the course's number divided by"
+        " the number of the other program."
+    )
     return f"{table}\n\n{note} [All figures, and the machines](docs/bench.md)."
 
 

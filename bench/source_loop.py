@@ -1,4 +1,4 @@
-"""Run two trainings of the regression to their end: the source's and ours.
+"""Train the regression to the end twice: with the source's code and with ours.
 
 `icl_regression` extrapolates this figure.
 """

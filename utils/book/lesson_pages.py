@@ -30,7 +30,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
 _PROGRESS = re.compile(r"(?m)^progress\(\)(?:\.(\w+)\(\))?$")
-# For each call of `progress()`, the text that the book shows instead of the solved run's output. A cell without a text
+# For each call to `progress()`, the text that the book shows instead of the solved run's output. A cell without a text
 # is left out. The book contains no item of the concept inventory.
 IN_LAB = {
     None: "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the"

@@ -207,7 +207,7 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the paths of the site's pages relative to the clone, as they occur in links."""
+    """Return the paths of the files in the clone that have a page in the site."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
@@ -298,7 +298,7 @@ def _static_files() -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
-    """Let Sphinx reuse pages from the last build that have not changed.
+    """Let Sphinx reuse the pages that have not changed since the last build.
 
     All pages are built again if the settings, a version or the titles in the sidebar changed, because Sphinx notices
     only some of these changes. They are also built again if the last run did not finish, because it may have left

@@ -99,7 +99,7 @@ def fetch_packages(
 
 
 def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
-    """Return the content of the package's files that the book uses, including the licence, by the names in the book.
+    """Return the package's files that the book uses, including its licence: a dict from name in the book to content.
 
     Raises:
         VendorError: the package is missing or damaged.

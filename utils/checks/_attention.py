@@ -263,7 +263,7 @@ def softmax_values(
 
 
 def keep_weights(p, weights: Tensor) -> Tensor:
-    """Return the weights unchanged. `attention` uses it as the step `drop` for layers without dropout."""
+    """Return the weights unchanged. This is the step `drop` of `attention` for layers without dropout."""
     return weights
 
 

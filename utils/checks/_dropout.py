@@ -129,7 +129,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # one batch contains the result for each single weight, and for no weight
+    with torch.no_grad():  # one batch contains the result of each weight alone, and of no weight
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -145,7 +145,7 @@ def _infer_pattern(result: Tensor, terms: _ResultTerms) -> _DropoutPattern | Non
 
 
 def _subsets(n: int) -> Tensor:
-    """Return all rows of n zeros and ones, [2^n, n]."""
+    """Return every possible row of n zeros and ones, [2^n, n]."""
     return ((torch.arange(2**n)[:, None] >> torch.arange(n)) & 1).double()
 
 
@@ -154,7 +154,7 @@ def _is_close(difference: Tensor, result: Tensor) -> bool:
 
 
 def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Return the dropout pattern if each row of the result lacks some of its weights, or None."""
+    """Return the dropout pattern if dropped weights explain the result, otherwise None."""
     batch, seq, heads, keys, _ = terms.per_weight.shape
     candidates = factor * terms.sums_of_subsets
     best = (candidates - (result - terms.base)[:, :, None]).abs().amax(-1).min(-1)
@@ -168,7 +168,7 @@ def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _
 
 
 def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> float | None:
-    """Infer the fraction: rate, 1 - rate or 0.5. The count may deviate by up to six standard deviations."""
+    """Infer the dropped fraction: rate, 1 - rate or 0.5. The count may deviate by up to six standard deviations."""
     if not dropped:
         return None
     deviations = {f: abs(dropped - total * f) / math.sqrt(total * f * (1 - f)) for f in (rate, 1 - rate, 0.5)}
@@ -179,7 +179,7 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 
 
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
-    """Infer the shape of the random mask. An axis has size 1 if its entries agree too often for chance."""
+    """Infer the shape of the random mask. An axis gets size 1 if its entries agree more often than chance allows."""
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]
@@ -198,7 +198,7 @@ def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
 
 
 def _explain_by_values(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Return the dropout pattern if entries of the values were dropped before the weighted sums, or None."""
+    """Return the dropout pattern if dropped entries of the values explain the result, otherwise None."""
     batch, _, heads, keys, width = terms.per_weight.shape
     if heads > 1:
         return None
@@ -212,7 +212,7 @@ def _explain_by_values(result: Tensor, terms: _ResultTerms, factor: float) -> _D
 
 
 def _explain_by_output(result: Tensor, terms: _ResultTerms, factor: float) -> _DropoutPattern | None:
-    """Return the dropout pattern if entries of the result were dropped, or None."""
+    """Return the dropout pattern if entries of the result itself were dropped, otherwise None."""
     if_dropped, if_kept = result.abs(), (result - factor * terms.sum()).abs()
     if not _is_close(torch.minimum(if_dropped, if_kept), result):
         return None

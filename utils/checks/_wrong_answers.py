@@ -14,10 +14,10 @@ def with_steps(function: Callable) -> Any:
     """Make the steps of a correct answer replaceable.
 
     The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
-    function is the correct answer, without these parameters. `answer.replace(step=other)` returns an answer that uses
-    `other` as this step. `answer.replace(step=other).wrong(message)` declares it as a misconception. Its attribute
-    `steps` contains the replaced steps by name. A parameter `**steps` accepts the steps of a function that `function`
-    calls.
+    function is the correct answer and no longer has these parameters. `answer.replace(step=other)` returns an answer
+    that uses `other` as this step. The new answer's attribute `steps` contains the replaced steps by name, and its
+    method `wrong(message)` declares it as a misconception. A parameter `**steps` makes the steps of an inner function
+    replaceable too.
     """
     signature = inspect.signature(function)
     arguments = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]

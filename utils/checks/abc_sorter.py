@@ -232,7 +232,7 @@ def _temperature(probe):
         or set(plain) != set(_parameters(*first.case.init))
         or not _is_close(first.yours.value, _oracle(plain, *first.case.args))
     ):
-        # If the answer is already wrong at temp=1, different messages explain the mistake.
+        # If the answer is already wrong at temp=1, another message explains the mistake.
         return None
     case = replace(first.case, init={"embed_dim": 6, "num_heads": 2, "context_length": 7, "temp": 0.5})
     observation = probe.run(case)
@@ -289,7 +289,7 @@ def _restrict_to_trials(*places):
 
 
 def _only_if_wrong(check_property):
-    """Skip a property if the result is correct, because a correct result always has it."""
+    """Skip a property if the result is correct, because a correct result always has the property."""
 
     @functools.wraps(check_property)
     def broken(probe):
@@ -458,7 +458,7 @@ def _schedule(step, steps, base_lr, warmup_steps, *, fall):
 
 
 def _cosine(low=0.1, turn=math.pi):
-    """Return a function that falls from 1 to `low` along a cosine over the angle `turn`."""
+    """Return a function of t that follows a cosine from 1 towards `low`. The angle rises from 0 to `turn`."""
     return lambda t: low + (1 - low) * 0.5 * (1 + math.cos(turn * t))
 
 
@@ -488,7 +488,7 @@ def _describe_step(step, steps, base, warmup):
 
 
 def _landmarks(probe):
-    """Report the first step with a wrong rate, and the part of the schedule that it belongs to."""
+    """Report the first step with a wrong rate, and the part of the schedule that the step belongs to."""
     for trial in probe.trials:
         yours, wanted, (step, steps, base, warmup) = trial.yours.value, trial.expected.value, trial.case.args
         if not isinstance(yours, float) or abs(yours - wanted) < 1e-6 * base:

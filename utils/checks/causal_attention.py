@@ -244,7 +244,7 @@ def _weights(scores, d_k, **steps):
 def _causal_steps(scores, d_k):
     """Compute the milestones.
 
-    Leave out the given scores, and values without the mask, which are wrong in this exercise.
+    Leave out the scores, because they are given, and values without the mask, because they are wrong in this exercise.
     """
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}

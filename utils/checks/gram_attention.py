@@ -122,7 +122,7 @@ def _optional(values):
 
 
 def _expand(qq, kk, rr, qk, kr, rq):
-    """Return milestones: the dot products, and the terms of the determinant with sums of some of these terms."""
+    """Return milestones: the dot products, the terms of the determinant, and sums of some of these terms."""
     dots = {"|q|²": qq, "|k|²": kk, "|r|²": rr, "q·k": qk, "k·r": kr, "r·q": rq}
     product = qk * kr * rq
     terms = {
@@ -162,7 +162,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return the values that lead from the keys' components in the plane to their squared heights."""
+    """Return the intermediate values between the keys' components in the plane and the keys' squared heights."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,
@@ -436,7 +436,7 @@ def _has_room(probe):
 
 
 def _lengths(vectors):
-    """Return milestones: the lengths of vectors, which `upcast` computes too."""
+    """Return milestones: the lengths of vectors. `gram_attention.upcast` computes these lengths too."""
     return {f"the lengths of {name.removeprefix('the ')}": t.norm(dim=-1) for name, t in vectors.items()}
 
 
@@ -831,7 +831,7 @@ def _evaluate_claims(result, case):
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Return whether `draws` samples gave shares that are all within six standard deviations of 1 / vocab_size."""
+        """Return whether all shares from `draws` samples are within six standard deviations of 1 / vocab_size."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
     repeated = first[:, 1:] == first[:, :-1]

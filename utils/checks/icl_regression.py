@@ -206,7 +206,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# These statistics have the consequences listed above only if they are near 0.
+# Deviations of these statistics have the consequences listed above only if the statistic is near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -263,7 +263,7 @@ def measured(z_q, z, y_q, d):
 
 
 def known(L, d, noise_std):
-    """Return the expected statistics. For normal x, they follow from E (XᵀX)⁻¹ = I / (L − d − 1)."""
+    """Return the expected statistics. For normal x, these follow from E (XᵀX)⁻¹ = I / (L − d − 1)."""
     variance = d * noise_std**2
     beta_variance = variance / (L - d - 1)
     ideal = {
@@ -279,8 +279,8 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return the deviation of each statistic.
 
-    A deviation within the slack counts as 0. Larger deviations are in rounded octaves for magnitudes; for all other
-    statistics, only the sign is returned. The slack is larger for fewer prompts.
+    A deviation within the slack counts as 0. For magnitudes, a larger deviation is given in rounded octaves; for all
+    other statistics, only its sign is given. The slack is larger for fewer prompts.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))

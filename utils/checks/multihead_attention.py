@@ -886,7 +886,7 @@ def _sample_other_pattern(seq, rand):
 
 
 def _sample_misleading_top(seq, rand):
-    """Sample a "previous" pattern that seems to be a "first" pattern if an answer includes rows 0 and 1."""
+    """Sample a "previous" pattern that looks like a "first" pattern if an answer includes rows 0 and 1."""
     pattern = _sample_pattern("previous", seq, 1.1, rand)
     pattern[0], pattern[1] = 0.0, 0.0
     pattern[0, 0], pattern[1, 0] = 1.0, 1.0
@@ -919,7 +919,7 @@ def _times_uniform(kind, seq, times):
 
 
 def _two_habits(most, also, seq, rand, larger=0.48, smaller=0.40):
-    """Sample a pattern with two kinds above the threshold: `most` has weight `larger`, `also` has weight `smaller`."""
+    """Sample a pattern with two kinds above the threshold: `most` with weight `larger`, `also` with `smaller`."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         shares = rand(row + 1).abs()

@@ -276,7 +276,7 @@ def _softmax(
 
 
 def _softmax_steps(x, dim):
-    """Compute the milestones of a softmax that subtracts each row's maximum. Other ways are wrong in this exercise."""
+    """Compute the milestones of a softmax that subtracts each row's maximum; in this exercise, other ways are wrong."""
     values = softmax_values(x, "the softmax", dim)
     return {label: value for label, value in values.items() if "shifted" in label or "softmax" in label}
 

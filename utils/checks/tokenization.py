@@ -266,7 +266,7 @@ def _in_place(ids, pair, new_id):
 
 
 def _read_ids(text):
-    """Return ids as separate objects. Python shares only small integers, so comparing these with `is` fails."""
+    """Return ids as separate objects. Python shares only small integers, so comparing large ids with `is` fails."""
     return [int(number) for number in text.split()]
 
 
@@ -857,7 +857,7 @@ def _window(model, tokens, n_tokens):
 
 
 def _stop_at_end(keep):
-    """Build an answer that stops when all texts have ended. `keep` decides whether it appends the last token."""
+    """Build an answer that stops when all texts have ended. `keep` decides whether the last token is appended."""
 
     def generate(model, tokens, n_tokens):
         for _ in range(n_tokens):
@@ -1131,7 +1131,7 @@ def sampling_cases(rand):
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # an answer that reuses the first random number (at least 0.95) samples rare tokens
+            seed += 1  # if all rows reuse this first random number (at least 0.95), they get rare tokens
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 

@@ -330,7 +330,7 @@ _WRONG_LOSSES = {
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
-    """Sample tokens and `asked`, which marks one answer in each text, including its STOP, or `scattered` tokens."""
+    """Sample tokens and the mask `asked`. It marks one answer with its STOP in each text, or `scattered` tokens."""
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)
     end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)

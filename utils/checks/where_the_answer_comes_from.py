@@ -590,7 +590,7 @@ def _looks_at_all(block, columns):
 
 @with_steps
 def _without_by_hook(model, tokens, layer, head, *, part=lambda attn: attn.out_proj, places=slice(None), leave=False):
-    """Remove a head with a hook that sets its entries in the input of a part to zero."""
+    """Remove a head with a hook that sets the head's entries in the input of a part to zero."""
 
     def hook(_, inputs):
         x = inputs[0].clone()

@@ -852,7 +852,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor in the state, and say which tensor of the file (or which part of one) it contains."""
+    """Find the first wrong tensor in the state, and say which tensor of the file, or which part of one, it is."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -1167,7 +1167,8 @@ _WRITING = GPTConfig(vocab_size=37, n_positions=80, d_model=12, n_layers=2, n_he
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
 _SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, even small mistakes change a token
-# The width of a head must not be 4, because its square root equals its half. A wrong scale changes two of sixty tokens.
+# The width of a head must not be 4, because √4 = 4 / 2 would hide a wrong scale. With this model, a wrong scale
+# changes two of sixty tokens.
 _WIDE_HEADS = replace(_WRITING, d_model=15, vocab_size=200)
 # The numbers of some blocks and heads of this model have two digits.
 _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)

@@ -1,4 +1,4 @@
-"""Define the Typer `app` of the `coginst` command, and report the errors of its commands."""
+"""Define the Typer `app` of the `coginst` command, and report the errors that commands raise."""
 
 from __future__ import annotations
 

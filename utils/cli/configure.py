@@ -3,9 +3,10 @@
 Jupyter and IPython read their configuration from the folder `etc` of the environment. `utils/assets/etc` has the same
 structure:
 
-- `jupyter_server_config.json`: the contents manager makes sure that opening a lesson does not change it, and hides the
-  text of lessons. The extension manager would contact a registry at every start. A type checker that is installed
-  would start as a language server and read all of torch for each open lesson, which takes minutes and 1.7 GB.
+- `jupyter_server_config.json`: the contents manager hides the .md files of lessons, and leaves a lesson unchanged when
+  it is opened. The extension manager would contact a registry at every start. If a type checker is installed,
+  JupyterLab would start it as a language server. For each open lesson, the type checker would read all of torch, which
+  takes minutes and 1.7 GB.
 - `labconfig/default_setting_overrides.json` opens a .md lesson as a notebook and disables news.
 - `labconfig/page_config.json` removes the buttons for Notebook 7.
 """
@@ -51,7 +52,7 @@ def is_configured(prefix: Path = Path(sys.prefix)) -> bool:
 
 
 def _settings() -> dict[str, dict[str, Any]]:
-    """Return the settings, by the names of their files in the folder `etc`."""
+    """Return the settings as a dict from file name (in the folder `etc`) to content."""
     files = {path.relative_to(SETTINGS).as_posix(): _read(path) for path in sorted(SETTINGS.rglob("*.json"))}
     return files | {KERNEL_CONFIG: STARTUP}
 
@@ -69,7 +70,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the old settings with the new values. Tables inside are merged, too."""
+    """Return the old settings with the new values. Nested tables are merged too."""
     merged = {
         name: _merge(old[name], value) if isinstance(old.get(name), dict) else value for name, value in new.items()
     }

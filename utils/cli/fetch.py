@@ -77,8 +77,9 @@ def next_weights_notice() -> str:
 def _download(repository: str, name: str, endpoint: str, log: Callable[[str], None]) -> Path:
     """Download one file into the cache, and continue an interrupted download.
 
-    A new process of the hub's client starts every download from the beginning. This function therefore streams the
-    content into a partial file, which the next run continues. The client then finds the complete content in its cache.
+    The hub's client cannot continue a download that an earlier process started. This function therefore streams the
+    content into a partial file, and the next run appends the rest. The client then finds the complete content in its
+    cache.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.file_download import http_get, repo_folder_name

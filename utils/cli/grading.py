@@ -103,7 +103,7 @@ def report(
 def _report_learning(
     results: Path, handed_in: Path | None, out: Path | None, learning: bool, names: bool, worst: int | None
 ) -> None:
-    """Write `learning.html`, and list the messages that most need rewriting if `worst` is given."""
+    """Write `learning.html`. If `worst` is given, also list the messages that most need rewriting."""
     from utils.feedback.exercise import all_exercises
     from utils.grading.reports.html_parts import format_count
     from utils.grading.reports.learning import page

@@ -32,7 +32,7 @@ def main(extras: str = "") -> None:
     python = str(VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
     expected, start = count_locked(bool(extras)), time.monotonic()
     print(f"Installing about {expected} packages in .venv. The log is {LOG.relative_to(ROOT)}.", flush=True)
-    # The lock file only constrains versions, so that one file serves every selection of packages.
+    # The lock file only constrains versions, so the same file works for every selection of packages.
     request = ["install", "-c", "requirements.lock", "-e", f".[{extras}]" if extras else "."]
     pip = [python, "-m", "pip", *request, "--disable-pip-version-check", "--no-input", "--progress-bar=off"]
     uv = shutil.which("uv")
@@ -66,13 +66,13 @@ def run_logged(command: list, expected: int) -> bool:
 
 
 def packages_folder() -> Path:
-    """Return the folder of the environment that contains its packages."""
+    """Return the folder in which the environment stores its packages."""
     scheme = "nt" if sys.platform == "win32" else "posix_prefix"
     return Path(sysconfig.get_path("purelib", scheme, {"base": str(VENV)}))
 
 
 def describe_progress(expected: int) -> str:
-    """Return a progress bar: the first half shows the packages that are found, the second half those installed."""
+    """Return a progress bar: its first half counts the packages found, its second half the packages installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
     if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the output of pip and of uv

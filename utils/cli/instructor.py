@@ -85,7 +85,7 @@ def build(
 
 
 def _warn_of_another_checkout(source: Path | None) -> None:
-    """Warn if the current folder is a different clone from the one whose environment is active.
+    """Warn if the current folder and the active environment belong to different clones.
 
     `coginst` always works on the clone that its environment was installed from.
     """
@@ -424,8 +424,8 @@ def sweeps(
 ) -> None:
     """Print which sweeps test each exercise, and why an exercise opts out of a sweep.
 
-    A sweep tests a correct answer on additional cases. It derives them from the exercise's own cases: different sizes,
-    special numbers, several calls of one object.
+    A sweep tests a correct answer on additional cases. It derives these cases from the exercise's own cases: different
+    sizes, special numbers, several calls to one object.
     """
     from utils.feedback.exercise import all_members, find_exercise
     from utils.feedback.sweeps import SWEEPS, applicable_sweeps
@@ -460,7 +460,7 @@ def answers(
     ),
     quiet: bool = typer.Option(False, "--quiet", help="Print only the counts."),
 ) -> None:
-    """Check files of answers that are marked as wrong or right, and count the verdicts."""
+    """Check files in which each answer is marked as wrong or right, and count the verdicts."""
     from collections import Counter
 
     from utils.grading.engine import report_answer

@@ -44,7 +44,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
         print(warning, file=sys.stderr)
     _prepare_environment(folder)
 
-    from jupyterlab.labapp import LabApp  # imported late: it takes a second, and it reads the environment
+    from jupyterlab.labapp import LabApp  # imported late, because the import takes a second and reads the environment
 
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
@@ -57,7 +57,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     message = f"\nThe course is open at\n{server.connection_url}lab/tree/{first}?token={token}\nCtrl-C stops it.\n"
     server.io_loop.add_callback(
         print, message, flush=True
-    )  # the first task of the event loop, so the message appears when the server is listening
+    )  # the event loop runs this first, so the message appears when the server is listening
     server.start()
 
 
@@ -112,7 +112,7 @@ def _first_notebook(folder: Path) -> str:
 def sync_paired_text(folder: Path) -> None:
     """Write the .md file of a lesson again if another editor has saved only its notebook.
 
-    JupyterLab refuses to open a pair if its .md file is older and different.
+    JupyterLab refuses to open a lesson if its .md file is older than its notebook and differs from it.
     """
     for notebook in folder.glob("*.ipynb"):
         text = notebook.with_suffix(".md")
@@ -127,12 +127,12 @@ def sync_paired_text(folder: Path) -> None:
 
 
 def _prepare_environment(folder: Path) -> None:
-    """Choose the folders of Jupyter for this server and its kernels."""
+    """Choose Jupyter's folders for this server and its kernels."""
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a python3 kernel in the home folder would use a different Python
     own = learner_folder(folder)
     # Open tabs are stored with the course. Otherwise, the tabs of other projects would open here.
     os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(own / ".workspaces"))
-    if not _can_write(Path.home()):  # then Jupyter could not start a kernel
+    if not _can_write(Path.home()):  # Jupyter needs a writable home folder to start a kernel
         home = own / ".home" if _can_write(own) else Path(tempfile.mkdtemp(prefix="coginst-"))
         for name in HOMES:
             os.environ.setdefault(name, str(home / name.lower()))
@@ -140,7 +140,7 @@ def _prepare_environment(folder: Path) -> None:
 
 
 def _can_write(folder: Path) -> bool:
-    """Tell whether files can be written in the folder: it exists, and neither permissions nor a quota prevent it."""
+    """Tell whether files can be written in the folder. A missing folder, permissions or a quota can prevent this."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(2**16))

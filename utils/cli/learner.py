@@ -25,8 +25,8 @@ def lab(
 
 @app.command(rich_help_panel=LEARNERS)
 def configure() -> None:
-    """Configure Jupyter for the course: lessons open as notebooks, and short messages replace expected tracebacks. The
-    settings apply to the whole Python environment, so use it only for the course.
+    """Configure Jupyter for the course: lessons open as notebooks, and a short message replaces the traceback of an
+    expected error. The settings apply to the whole Python environment, so use it only for the course.
     """
     from utils.cli import configure as configuring
 

@@ -113,7 +113,7 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
-    """Put the original cell of the exercise in its place or, if the cell was deleted, after the preceding cell."""
+    """Restore the exercise's cell. If it was deleted, insert the original after the preceding cell."""
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")
     places = [n for n, cell in enumerate(first) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]

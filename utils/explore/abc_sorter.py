@@ -54,7 +54,7 @@ def sorter(model: Any, letters: str = "cab") -> Widget:
 
 
 def _shapes(model: Any) -> dict[str, list[int]]:
-    """Return the parameter shapes of a sorter with the same number of heads, rank and bases as `model`.
+    """Return the parameter shapes of a sorter that has the sizes (heads, rank, bases) of `model`.
 
     Raises:
         ValueError: the model is not a sorter, or its number of heads does not divide its width.

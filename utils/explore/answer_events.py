@@ -10,7 +10,7 @@ from utils.show.widget import Widget
 
 
 def handle_answer_event(widget: Widget, message: Any) -> None:
-    """Record a first answer, `{"event": "answered", "right", "sure", "said"}`. Ignore all other messages."""
+    """Record the message `{"event": "answered", "right", "sure", "said"}`. Ignore all other messages."""
     if not isinstance(message, Mapping) or message.get("event") != "answered":
         return
     progress.record_answer(

@@ -17,9 +17,9 @@ HIGHEST = 11.0  # the largest value of μ on the slider
 def regression() -> Widget:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
-    For a given w, the error is a parabola in μ. The browser knows the coefficients of this parabola for every w on the
-    slider, so it shows the exact error on the 4,000 prompts. Learners can also drag the point. The static version is
-    `show.valley`.
+    For a given w, the error is a parabola in μ. The browser receives the parabola's coefficients for every w on the
+    slider, so the error that it shows is exact for the 4,000 prompts. Learners can also drag the point. The static
+    version is `show.valley`.
 
     Returns:
         A widget whose `state` has `w` and `mu`.

@@ -26,7 +26,8 @@ def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> st
 def sentence() -> Widget:
     """Show a text box for the learner's sentence, and save the sentence on this machine for `my_sentence`.
 
-    The sentence is saved next to the progress file, unless COURSE_PROGRESS is "off". An empty sentence removes it.
+    The sentence is saved next to the progress file, unless COURSE_PROGRESS is "off". An empty text deletes the
+    saved sentence.
 
     Returns:
         A widget whose `state` has `text`.
@@ -70,7 +71,7 @@ def _read_sentence() -> str:
 
 
 def _describe_unknown_tokens(ids: list[int]) -> str:
-    """Return a sentence about the tokens that the small GPT-2 was not trained on; "" if there are none."""
+    """Return a sentence that names tokens on which the small GPT-2 was not trained, or "" if there are none."""
     try:
         with Checkpoint(find_source()) as checkpoint:
             known = set(checkpoint.read_trained_ids().tolist())

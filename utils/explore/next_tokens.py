@@ -16,7 +16,7 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # the browser receives the names of only the most likely tokens, at most this many
+NAMED = 1000  # the browser receives names only for this many of the most likely tokens
 CHIPS = 60  # the browser shows at most this many tokens, from the end of a text
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -29,8 +29,8 @@ def next_token(
 ) -> Widget:
     """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
 
-    The browser receives all logits, so its probabilities are exact. For each new token or prompt, it asks the kernel
-    for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The browser receives all logits, so its probabilities are exact. For each new token or prompt, the browser asks
+    the kernel for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
         model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
@@ -130,12 +130,12 @@ def _rank_tokens(logits: Float[Tensor, "vocab"]) -> Int[Tensor, "vocab"]:
 
 
 def pack_descending(values: np.ndarray) -> bytes:
-    """Pack descending float32 numbers without loss.
+    """Compress descending float32 numbers without loss.
 
-    The numbers are mapped to integers in the same order. Only the differences between successive integers are stored.
-    Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits first. The eighth bit
-    is set in all bytes except the last. A difference of 0 is followed by its number of repetitions, because most tokens
-    of the small GPT-2 have equal logits.
+    Each number is mapped to an integer, and larger numbers get larger integers. Only the differences between successive
+    integers are stored. Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits
+    first. The eighth bit is set in all bytes except the last. A difference of 0 is followed by its number of
+    repetitions, because most tokens of the small GPT-2 have equal logits.
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

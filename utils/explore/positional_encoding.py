@@ -1,4 +1,4 @@
-"""Provide an explorer for sinusoidal encodings: see how the base and the width decide which positions look similar."""
+"""Provide an explorer for sinusoidal encodings: see how base and width determine which positions look similar."""
 
 from __future__ import annotations
 

@@ -14,10 +14,11 @@ WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers"
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Widget:
     """Ask for a guess, and show the answer and its explanation only after the guess.
 
-    Enter or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong type, such
-    as a word instead of a number, does not reveal the answer. After a wrong first guess, the widget says in which
-    direction the answer is, and allows a second guess. Only the first guess counts: it is recorded for `progress()`,
-    together with how sure the learner was ("" if they did not say).
+    The Enter key or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong
+    type, such as a word instead of a number, does not reveal the answer. After a wrong first guess, the learner may
+    guess once more, except at a yes-or-no question. For numbers, the widget also says whether the answer is higher or
+    lower. Only the first guess counts: it is recorded for `progress()`, together with how sure the learner was ("" if
+    they did not say).
 
     Args:
         question: plain text with `code` in backticks.

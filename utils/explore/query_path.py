@@ -89,7 +89,7 @@ def _matrix(values: Any, name: str, d_in: int) -> np.ndarray:
 
 
 def _reach(points: np.ndarray) -> float:
-    """Return how far the query can be dragged: twice the largest coordinate, rounded up to one digit."""
+    """Return how far the query can be dragged: twice the largest coordinate, rounded up to one significant digit."""
     far = 2 * float(np.abs(points).max())
     if far == 0:
         return 1.0

@@ -15,9 +15,9 @@ WIDTHS = [2**k for k in range(11)]
 def scaling(seq: int = 6, seed: int = 29) -> Widget:
     """Show the softmax of one row of random scores, with a slider for d_k and a switch for the division by √d_k.
 
-    The query and the `seq` keys have standard normal entries. Only their first d_k entries are used, so the slider does
-    not change the sample. With the default seed, the first sample behaves like the mean of many samples. The browser
-    itself draws all later samples. The static version is `show.saturation()`.
+    The query and the `seq` keys have standard normal entries. Only the first d_k entries of each vector are used,
+    so the slider does not change the sample. With the default seed, the first sample behaves like the mean of many
+    samples. The browser itself draws all later samples. The static version is `show.saturation()`.
 
     Returns:
         A widget whose `state` has `d_k`, `divide` and `draw`, which counts how often "New sample" was pressed.
@@ -33,7 +33,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Widget:
 
 
 def sample_scores(seq: int, seed: int) -> Float[Tensor, "widths seq"]:
-    """Return the dot products of a random query and random keys, truncated to each width."""
+    """Truncate a random query and random keys to each width, and return their dot products."""
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randn(seq + 1, WIDTHS[-1], generator=generator, dtype=torch.float64)
     return torch.stack([rows[1:, :d_k] @ rows[0, :d_k] for d_k in WIDTHS])

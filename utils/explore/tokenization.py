@@ -22,7 +22,7 @@ def encode(tokenizer: Any, text: str) -> list[int]:
     """Return the ids of a text. A lone surrogate, which a browser may send, becomes the replacement character."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
-        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so no warning about its length
+        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so its length needs no warning
     except TypeError:
         encoding = tokenizer.encode(whole)
     return [int(number) for number in getattr(encoding, "ids", encoding)]
@@ -91,8 +91,7 @@ def _is_gpt2s(tokenizer: Any) -> bool:
 def packed_merges() -> bytes:
     """Return GPT-2's merges, compressed with zlib. Each merge is the pair of ids that it joins.
 
-    All low bytes of the left ids come first, then all their high bytes, then the low and the high bytes of the right
-    ids.
+    The low bytes of all left ids come first, then their high bytes. The right ids follow in the same order.
     """
     merges = read_merges()
     ids = build_vocabulary(merges)

@@ -12,7 +12,7 @@ from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 28  # the model writes at most this many new characters
 EXPECTED = "lesson 08's CogModel"
-SAMPLE = "attention upper"  # on this text, the browser compares its logits with the model's
+SAMPLE = "attention upper"  # the browser compares its logits for this text with the model's
 
 
 def writer(model: Any, tokenizer: Any, prompt: str = "strawberry upper") -> Widget:

@@ -15,7 +15,7 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # parameters × tokens × places; up to this product, the whole table takes about a second
+AT_ONCE = 5e9  # up to this product of parameters, tokens and places, the whole table takes about a second
 
 Result = dict[str, Any]
 
@@ -25,7 +25,7 @@ def _decode(token_id: int) -> str:
 
 
 class _Pair:
-    """Two texts of equal length, with the model's answers to both, before and after one vector is replaced."""
+    """Two texts of equal length, the model's answer to each, and its answers after one vector is replaced."""
 
     def __init__(self, model: Any, patch: Callable[..., Tensor], clean: str, corrupted: str) -> None:
         self.model, self.patch = model, patch
@@ -55,7 +55,7 @@ class _Pair:
         """Tell whether the two residual streams can differ at this layer and position.
 
         A position attends only to itself and to earlier positions, so the streams are equal before the first token that
-        differs. Before block 0, they are equal wherever the tokens are equal.
+        differs. Before block 0, the streams are equal wherever the tokens are.
         """
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())

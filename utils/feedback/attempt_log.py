@@ -1,8 +1,8 @@
-"""Write and read the log of attempts: a line of JSON for each attempt at an exercise, beside the progress file.
+"""Write and read the log of attempts: a file beside the progress file, with one line of JSON for each attempt.
 
 A line says which exercise was attempted, and what the check found. It contains no code and no time of day. Lines are
-only appended. When the file has `MAX_BYTES`, further attempts are not logged. `utils.feedback.progress` appends the
-lines while it holds the lock of the progress file, so two kernels never write at the same time.
+only appended. An attempt that would make the file longer than `MAX_BYTES` is not logged. `utils.feedback.progress`
+appends the lines while it holds the lock of the progress file, so two kernels never write at the same time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def log_path(progress: Path) -> Path:
 
 
 def append_attempt(path: Path, attempt: Mapping[str, Any]) -> None:
-    """Append an attempt to the log, unless the log is full. Print a warning, once per process, if it cannot be written.
+    """Append an attempt to the log, unless the log is full. Print a warning, once per process, if this fails.
 
-    Each line gets a random id, by which `merge_logs` recognises a line that both logs contain.
+    Each line gets a random id, so that `merge_logs` recognises the lines that occur in both logs.
     """
     line = _format_line({"id": os.urandom(8).hex(), **attempt})
     try:
@@ -55,7 +55,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def merge_logs(path: Path, source: Path) -> None:
-    """Append the attempts of the log `source` that the log `path` does not contain, up to `MAX_BYTES`.
+    """Append the missing attempts from the log `source` to the log `path`, up to `MAX_BYTES`.
 
     Raises:
         OSError: the log cannot be written.

@@ -42,7 +42,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """Records the torch calls that the learner's lines make and that return a tensor, while this mode is active.
+    """While active, this mode records the learner's torch calls that return or change a tensor.
 
     A call inside a layer is attributed to the line that calls the layer.
 

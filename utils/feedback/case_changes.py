@@ -33,7 +33,7 @@ def tensors_of(case: Case) -> list[Tensor]:
 
 
 def axis_sizes(case: Case) -> list[int]:
-    """Return the sizes of the axes of a case's tensors, except for size 1."""
+    """Return the axis sizes of a case's tensors in ascending order, without duplicates and without 1."""
     return sorted({size for tensor in tensors_of(case) for size in tensor.shape if size > 1})
 
 
@@ -87,8 +87,8 @@ def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], A
 def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
     """Return the arguments of a module's constructor by name; {} for a function.
 
-    An argument that this case leaves out has its default. Parameters that no case passes are left out, because only the
-    oracle has them.
+    An argument that this case does not pass gets its default value. Parameters that no case passes are left out,
+    because only the oracle has them.
     """
     if exercise.initial_parameters is None:
         return {}
@@ -100,7 +100,7 @@ def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 
 def setting_values(exercise: Exercise, case: Case) -> dict[str, Any]:
-    """Return the arguments of a module's constructor and the fields of configurations among them, by name."""
+    """Return the arguments of a module's constructor by name, with each configuration replaced by its fields."""
     values: dict[str, Any] = {}
     for name, value in constructor_arguments(exercise, case).items():
         is_configuration = dataclasses.is_dataclass(value) and not isinstance(value, type)
@@ -121,7 +121,7 @@ def with_width(exercise: Exercise, case: Case, old: int, new: int) -> Case:
 
 
 def argument_values(exercise: Exercise, case: Case) -> dict[str, Any]:
-    """Return the arguments of a call by name, with defaults for missing ones."""
+    """Return the arguments of a call by name, with default values for arguments that are not passed."""
     parameters = inspect.signature(exercise.oracle).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {**defaults, **exercise.signature.bind_arguments(case.args, case.kwargs)}

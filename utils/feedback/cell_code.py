@@ -1,4 +1,4 @@
-"""Run a cell again that has computed a value, and record its torch calls."""
+"""Run the cell that computed a value again, and record its torch calls."""
 
 from __future__ import annotations
 import __future__
@@ -32,7 +32,7 @@ class CellCode:
     def trace(self, name: str, value: Any) -> list[TracedCall]:
         """Run the assignments of the cell on copies of the tensors, and return the torch calls.
 
-        Return [] if the assignments raise an exception or give another value than `value` to the variable `name`.
+        Return [] if an assignment raises an exception, or if the variable `name` does not get the value `value` again.
         """
         try:
             tree = ast.parse(self.source)

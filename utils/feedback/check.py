@@ -72,7 +72,7 @@ def check(*answers: Any, **values: Any) -> Report:
 def _logged_findings(exercise: Exercise, report: Report) -> dict[str, str]:
     """Return what the log of attempts stores about a verdict.
 
-    It contains only texts of the course, none of the learner.
+    It contains only the course's own texts, nothing that the learner wrote.
     """
     return {
         "member": exercise.member,
@@ -89,7 +89,7 @@ def _cell_of(frame: types.FrameType) -> CellCode:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check the intermediate values of an exercise that exist in the notebook.
+    """Check each intermediate value of an exercise for which the notebook has a variable.
 
     Return the messages about these values, each with a leading space.
     """
@@ -104,7 +104,7 @@ def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
 
 
 class _BadCall(ValueError):
-    """A call of `check`, `hint` or `solution` does not name an exercise."""
+    """A call to `check`, `hint` or `solution` does not name an exercise."""
 
 
 def _resolve_check_call(answers: tuple, values: dict) -> tuple[Exercise, Any]:
@@ -230,7 +230,7 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 
 
 def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
-    """Return the exercise that a call of `hint` or `solution` names.
+    """Return the exercise that a call to `hint` or `solution` names.
 
     If the caller passes a value, find the caller's variable that contains it: this variable has the name of the
     exercise. If several variables contain the value, for example because all of them are still `...`, use the variable
@@ -324,7 +324,7 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # if an error prevented the definition, this error is the cause
+        except AttributeError as error:  # its __cause__ is the error that prevented the definition, if any
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:

@@ -83,9 +83,9 @@ def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
 
 
 def _gradients_match(a: Observation, b: Observation) -> bool:
-    """Tell whether gradients reach the same inputs and parameters.
+    """Tell whether gradients reach the same inputs and parameters in both observations.
 
-    Inputs and parameters that have no influence on the result in `b` are ignored.
+    Inputs and parameters that do not influence the result of `b` are ignored.
     """
     if bool(a.backward) != bool(b.backward) or not set(a.broken) <= set(b.broken):
         return False

@@ -71,7 +71,7 @@ class Computation:
                     break
 
     def _cover(self, members: list[int], k: int) -> bool:
-        """Mark the given calls if together they compute all slices of a milestone along one axis."""
+        """Mark the given calls if, taken together, they compute all slices of a milestone along one axis."""
         milestone = self.milestones[k].value
         values = ((i, self.calls[i].value) for i in members)
         slices = {i: matching_slices(value, milestone, self.atol) for i, value in values if value is not None}
@@ -105,7 +105,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a later milestone. Their results are correct even if they are no milestones."""
+        """Return the calls that lead to a later milestone. Their results are correct, milestone or not."""
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -117,9 +117,10 @@ class Computation:
     # --- questions --------------------------------------------------------------------------------------
 
     def furthest_label(self) -> str | None:
-        """Return the label of the last required milestone that a call gives, not transposed; None if there is none.
+        """Return the label of the last required milestone that a call gives; None if there is none.
 
-        Optional milestones do not count, because a wrong computation may contain their numbers.
+        Transposed milestones do not count. Optional milestones do not count either, because a wrong computation may
+        contain their numbers.
         """
         given = {k for k, kind in zip(self.reached, self.kinds) if k is not None and kind == "same"}
         required = [k for k in sorted(given) if not self.milestones[k].is_optional]
@@ -213,7 +214,7 @@ class Computation:
         return any(map(self.is_idle, self.inputs[i]))
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic that returns one of its inputs, or reaches the same milestone as one."""
+        """Tell whether a call is arithmetic that returns an input unchanged or reaches an input's milestone again."""
         reached, value = self.reached[i], self.calls[i].value
         return self.calls[i].name in ARITHMETIC and any(
             (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)

@@ -59,12 +59,13 @@ TABLE_SIZE = 6  # for a misconception, show the largest failing case with at mos
 
 
 def diagnose(exercise: Exercise, answer: Any, cell: CellCode | None = None) -> Report:
-    """Check an answer in this process. This function does not raise, whatever the answer does.
+    """Check an answer in this process. This function raises no exception, whatever the answer does.
 
     For a value, `cell` is the code that computed it, so that the report can name the wrong step.
 
-    An answer is interrupted after `TIME_LIMIT` seconds, or earlier by the learner. In both cases, the reason in the
-    report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the check.
+    An answer is interrupted after `TIME_LIMIT` seconds, unless the learner interrupts it earlier. In both cases, the
+    reason in the report is "stopped". The status is "failed" after a timeout, and "todo" if the learner interrupted the
+    check.
     """
     notebook_output = sys.stdout  # sys.stdout is redirected while an answer runs
     timeout = Timeout(TIME_LIMIT, NOTIFY_AFTER, lambda: print(WAIT_MESSAGE, file=notebook_output, flush=True))
@@ -137,7 +138,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
 
 
 def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
-    """Report the fault that a sweep found. A wrong trial is explained like the trial of any other case."""
+    """Report the fault that a sweep found. A wrong trial is explained like a trial of the exercise's own cases."""
     if finding.trial is None:
         return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
     # A property may compare cases, so the correct cases are needed too.
@@ -165,7 +166,7 @@ def _derivation_text(exercise: Exercise, runner: Runner, base: Case, trial: Tria
 
 
 def _repetition_text(probe: Probe, second: Probe) -> str:
-    """Return the end of a sentence about an answer that is right for one set of numbers only."""
+    """Return the end of a sentence about an answer that is right for only one set of numbers."""
     if not repeats_results(probe, second):
         return "."
     cases = [trial.case for trial in (*probe.trials, *second.trials)]
@@ -209,13 +210,13 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Tell whether the results are so close to the expected ones that other inputs could hide the difference."""
+    """Tell whether the results are so nearly right that the difference could disappear with other inputs."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
 def _printed_text(probe: Probe, report: Report) -> str:
-    """Return what the answer printed on the case that the report shows, or on the first case if it shows none."""
+    """Return what the answer printed on the case that the report shows, or on the first case if no case is shown."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
     shown = None if report.reason == "difference" else shown
@@ -243,7 +244,7 @@ def _failure_report(probe: Probe) -> Report:
 
 
 def _side_effect_text(probe: Probe) -> str:
-    """Return a sentence, with a leading space, about what an answer with a wrong result also changed, or ""."""
+    """Name a side effect of an answer with a wrong result, in a sentence with a leading space; "" if there is none."""
     for trial in probe.trials:
         if trial.is_correct(probe.exercise):
             continue

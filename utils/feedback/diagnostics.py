@@ -39,7 +39,7 @@ from utils.feedback.torch_errors import explain_failure
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic, its reason in the report and, for a property, the name of the property."""
+    """A diagnostic, the `reason` of its reports and, if the diagnostic tests a property, the property's name."""
 
     reason: str
     diagnose: Callable[[Probe, Trial], str | None]
@@ -80,7 +80,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
-    """Check that the answer raised no exception, or the exception that the oracle raised."""
+    """Check that the answer raised no exception, unless the oracle raised the same exception."""
     failure, expected = trial.yours.failure, trial.expected.failure
     if failure is None:
         return None
@@ -244,7 +244,7 @@ def changed_mode_text(probe: Probe, trial: Trial) -> str:
     paths = [path.removesuffix(".training") for path in changed if path.endswith(".training")]
     if not paths:
         return ""
-    path = min(paths, key=len)  # the whole model, if its mode changed, instead of its layers
+    path = min(paths, key=len)  # if the whole model's mode changed, name the model instead of its layers
     name, _, layer = path.partition(".")
     before = probe.bind_arguments(trial.case)[name].get_submodule(layer).training
     return f"`{path}` is in {'eval' if before else 'training'} mode after the call. Leave its mode unchanged."
@@ -275,11 +275,11 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find inputs and parameters that never influence a wrong result, provided that another input or parameter does."""
+    """Find inputs and parameters that never influence a wrong result, if at least one other does."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
-        return None  # the result may depend on inputs without a gradient
+        return None  # the result may depend on inputs that no gradient reaches
     # For each input or parameter: a list with one bool for each case in which the expected result depends on it. The
     # bool tells whether the answer's gradient reaches the input or parameter.
     reached: dict[str, list[bool]] = {}

@@ -22,7 +22,7 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def fact_text(probe: Probe, trial: Trial) -> str:
-    """Describe the first fact of a trial that differs, as a clause; return "" if none differs or no clause exists."""
+    """Return a clause about the first fact that differs in a trial; "" if no fact differs or no clause exists."""
     explain, atol = probe.exercise.explain_entry, probe.exercise.atol
     for part in differing_parts(probe, trial):
         if explain and part.spec and part.spec.is_facts:
@@ -56,9 +56,10 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def differing_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ. A tuple's last part comes first: it is the weights, which explain more.
+    """Return the parts that differ.
 
-    Facts come last, because they may be consequences of wrong numbers.
+    A tuple's last part comes first, because it contains the weights, which explain more. Facts come last, because
+    they may be consequences of wrong numbers.
     """
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]

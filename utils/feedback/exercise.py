@@ -23,7 +23,7 @@ from utils.feedback.sampler import Sampler
 
 @dataclass(frozen=True, eq=False)  # == on tensors gives no single bool, so cases compare by identity
 class Case:
-    """One call of an answer and, for a module, the arguments and settings for building it.
+    """One call to an answer and, for a module, the arguments and settings with which the module is built.
 
     Attributes:
         args: the positional arguments.
@@ -182,17 +182,17 @@ class Exercise:
     steps: Mapping[str, Step] = field(default_factory=dict)
     milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
     unswept: Mapping[str, str] = field(default_factory=dict)
-    member: str = ""  # for a transfer exercise: the member's id, and the task that its learners read
+    member: str = ""  # for a transfer exercise: the member's id and, in `task`, the text that learners read
     task: str = ""
 
     @property
     def full_name(self) -> str:
-        """The name; for a transfer exercise with the member, such as `attend/keys-first`."""
+        """The exercise's name; in a transfer exercise, the member's id follows, as in `attend/keys-first`."""
         return f"{self.name}/{self.member}" if self.member else self.name
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow. By default, they must flow through a class, but not through a function."""
+        """Tell whether gradients must flow. By default, they must flow through a class; a function may block them."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
@@ -307,7 +307,7 @@ def make_exercise(
 
 
 def register_exercise(declared: Exercise, family: tuple[Exercise, ...] = ()) -> None:
-    """Make an exercise known to the course. If it is the first member of a family, pass all members.
+    """Make an exercise known to the course. For the first member of a family, pass all members as `family`.
 
     Raises:
         ValueError: another lesson has an exercise of this name.
@@ -371,7 +371,7 @@ class UnknownExercise(ValueError):
 def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
-    The name of a family of transfer exercises gives its first member, and `family/member` gives this member.
+    The name of a family of transfer exercises stands for the first member, and `family/member` for any member.
     `utils.feedback.transfer.find_own_exercise` returns the member that the learner gets.
 
     Raises:

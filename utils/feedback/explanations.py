@@ -32,7 +32,7 @@ def find_misconception(probe: Probe) -> Misconception | None:
             observed = [_observe_misconception(exercise, index, t.case) for t in trials]
             if not all(agree(t.yours, o, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)):
                 continue
-            gave_result = any(o.failure is None for o in observed)  # otherwise it would agree with any failure
+            gave_result = any(o.failure is None for o in observed)  # otherwise, only exceptions agree
             if gave_result and not all(
                 agree(o, t.expected, gradients=exercise.requires_gradients) for t, o in zip(trials, observed)
             ):

@@ -51,7 +51,7 @@ def _is_raiser(statement: ast.stmt, failure: Failure) -> bool:
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement, such as the header of a loop, without the statements inside it."""
+    """Yield the nodes of a statement, but not those of the statements inside it: of a loop, only the header."""
     yield statement
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):
@@ -140,7 +140,7 @@ def explain_none(failure: Failure) -> str:
     if len(shown) != 1 or isinstance(users[0][1], ast.Constant):
         return general
     expression, name = users[0][1], shown.pop()
-    waiting = {user for user, _ in users}  # operations on these expressions cannot have run yet
+    waiting = {user for user, _ in users}  # calls that contain these operations cannot have run yet
     earlier = [n for n in _own_nodes(statement) if isinstance(n, ast.Call) and not waiting & {*ast.walk(n)}]
     if earlier and not isinstance(expression, ast.Call):  # an earlier call may have raised the error
         return f"something is None here. Is it `{name}`?{_origin_of_none(expression, tree)[1]}"

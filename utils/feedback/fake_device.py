@@ -52,7 +52,7 @@ class _FakeDeviceTensor(Tensor):
         return _compute(func, args, kwargs or {})
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Create a tensor on the emulated device. torch's method would put it on the real meta device."""
+        """Create a tensor on the emulated device. torch's own method would use the real meta device."""
         return _FakeDeviceTensor(self.cpu_tensor.new_tensor(data, **options))
 
 
@@ -128,7 +128,7 @@ def _unwrap(value: Any) -> Any:
 
 
 def find_unmoved_tensor(module: nn.Module) -> str | None:
-    """Return the name of a tensor attribute of the module or a submodule that did not move with the module."""
+    """Return the name of an attribute that holds an unmoved tensor, in the module or a submodule; None if all moved."""
     for part in module.modules():
         for name, value in vars(part).items():
             if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):

@@ -32,7 +32,7 @@ def copy_value(value: Any) -> Any:
 
 
 def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
-    """Copy a module as `copy.deepcopy` does, but several times as fast, because most dicts in a module are empty."""
+    """Copy a module as `copy.deepcopy` does, but several times faster, because most dicts in a module are empty."""
     if id(value) in memo:
         return memo[id(value)]
     if isinstance(value, nn.Module) and not hasattr(value, "__deepcopy__"):

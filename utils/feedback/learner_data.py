@@ -1,7 +1,7 @@
-"""Decide where the learner's data is stored, such as progress. Two users never share the folder.
+"""Decide where the learner's data, such as progress, is stored. Two users never share a folder.
 
-The data is stored beside the notebooks if their folder belongs to the user, so that a copy of the folder contains it.
-Otherwise, as in an installation for many users, it is stored in the user's data folder.
+If the folder of the notebooks belongs to the user, the data is stored there, so a copy of the folder includes the
+data. Otherwise, as in an installation for many users, the data is stored in the user's data folder.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def notebook_folder() -> Path:
 
 
 def belongs_to_user(path: Path) -> bool:
-    """Tell whether the file or folder belongs to this user, and no other user can own it.
+    """Tell whether the file or folder certainly belongs to this user.
 
     On Windows, files have no user number. On a hub, the users of all containers may have the same number. In both
     cases, the path must be in the user's home folder.

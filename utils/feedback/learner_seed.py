@@ -24,7 +24,7 @@ _CODE = re.compile(rf"{TITLE} \(([A-Z0-9]{{{LENGTH}}})-(\d+)\)")
 
 
 class TaskCode(NamedTuple):
-    """The learner's seed, and the number of the member, which counts from 1."""
+    """The learner's seed, and the member's number, counted from 1."""
 
     seed: str
     number: int

@@ -19,7 +19,7 @@ from utils.feedback.runner import RESULT_ONLY, to_learner_answer
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
-FEWEST = 6  # numbers; the mean absolute cosine of two random tensors with 6 numbers is 0.34
+FEWEST = 6  # numbers; two random tensors with 6 numbers have a mean absolute cosine of 0.34
 UNRELATED = 0.3  # a bound of `similarity`
 Match = Literal["same", "transposed"]
 
@@ -83,7 +83,7 @@ def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
 
 
 def _ranges_differ(value: Tensor, milestone: Tensor, atol: float) -> bool:
-    """Tell whether the lowest or the highest numbers differ, so that no order of the numbers can agree."""
+    """Tell whether the smallest or the largest numbers differ; if so, no permutation makes the tensors equal."""
     ranges = ([float(x) for x in tensor.detach().aminmax()] for tensor in (value, milestone))
     (low, high), (expected_low, expected_high) = ranges
     margin = atol * (1 + max(abs(expected_low), abs(expected_high)))
@@ -126,7 +126,7 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the share of equal numbers among the finite, nonzero numbers of a milestone; 0 if the shapes differ."""
+    """Return the share of a milestone's finite, nonzero numbers that a value equals; 0 if the shapes differ."""
     if value is None or value.shape != milestone.shape or not is_float(value):
         return 0.0
     compared = milestone.isfinite() & (milestone != 0)
@@ -135,9 +135,9 @@ def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
 
 
 def similarity(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the absolute cosine between two tensors, without infinite numbers.
+    """Return the absolute cosine between two tensors, ignoring nan and inf.
 
-    Return 0 if their shapes differ, or if they have so few numbers that any two tensors are similar.
+    Return 0 if their shapes differ, or if the tensors are so small that any two of them are similar.
     """
     if value is None or value.shape != milestone.shape or not is_float(value) or value.numel() < FEWEST:
         return 0.0
@@ -147,7 +147,7 @@ def similarity(value: Tensor | None, milestone: Tensor) -> float:
 
 
 def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value with the shape of a milestone has hardly any similarity to it."""
+    """Tell whether a value has a milestone's shape, but hardly any similarity to the milestone."""
     return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
 
 
@@ -161,8 +161,8 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
 def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     """Return the milestones of a case, or None if the case cannot tell them apart.
 
-    Return None if the exercise has no milestones, if two required milestones have the same numbers on this case, or if
-    a required milestone could equal a line's result by coincidence.
+    A case cannot tell milestones apart if two required milestones have the same numbers, or if a required milestone
+    could equal a line's result by coincidence. An exercise without milestones gives None too.
     """
     exercise = probe.exercise
     if exercise.milestones is None:
@@ -180,7 +180,8 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     for label, value in values.items():
         origins = _origins(recorder, indices[label])
         is_separate = not origins & {index for name, index in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier ones. Such a value takes many calls and is not a leaf.
+        # An oracle may compute a late value without the earlier ones. Such a value takes many calls and does not count
+        # as a leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
@@ -211,7 +212,7 @@ def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
 
 
 def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, int]) -> set[int]:
-    """Return the milestones that a call depends on directly. `milestones` maps their calls to their numbers."""
+    """Return the milestones that a call depends on directly. `milestones` maps calls to their milestones' indices."""
     waiting, seen, parents = [] if index is None else list(recorder.calls[index].inputs), set(), set()
     while waiting:
         i = waiting.pop()
@@ -224,7 +225,7 @@ def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, in
 
 
 def _without_untelling(milestones: list[Milestone]) -> list[Milestone]:
-    """Remove milestones that other numbers could equal by coincidence. Remove them from `parents` too."""
+    """Remove milestones that other numbers could equal by coincidence, also from `parents`."""
     kept = [k for k, m in enumerate(milestones) if is_telling(m.value)]
     number = {k: new for new, k in enumerate(kept)}
     parents = (frozenset(number[p] for p in milestones[k].parents if p in number) for k in kept)

@@ -85,7 +85,7 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
 
 
 def _ambiguity(trial: Trial) -> tuple:
-    """Return a sort key: lower if different computations are more likely to give different numbers on this trial."""
+    """Return a sort key: the lower it is, the more likely two different computations differ on this trial."""
     tensors = collect_tensors(list(trial.case.args))
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
@@ -155,11 +155,11 @@ class _Explanation:
         return best if best is not None and shares[best] >= 0.5 else None
 
     def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the call that should give the milestone `following`, starting at the first call without a milestone.
+        """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
-        A line can have correct steps without a milestone, such as the product before a division. Therefore, choose the
-        last of the calls on this line that are closest to the milestone. A call on a later line is chosen only if its
-        result is proportional to the milestone, or much closer.
+        A line can contain correct steps that reach no milestone, such as the product before a division. Therefore,
+        choose the call on this line that is closest to the milestone, and the last of equally close calls. A call on
+        another line is chosen only if its result is proportional to the milestone, or much closer.
         """
         best = first = self._step_of_size(wrong, following, furthest)
         value, expected = self.calls[first].value, self.milestones[following].value
@@ -175,7 +175,7 @@ class _Explanation:
         return best
 
     def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call, starting at the wrong call, whose result has the size of an expected value."""
+        """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
         allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
         value = self.calls[wrong].value
         if value is not None and any(is_slice_size(value, m) for m in allowed):
@@ -218,7 +218,7 @@ class _Explanation:
         return f"a result in which only {n_equal} of {value.numel()} numbers are right"
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
-        """Tell whether a call changes a milestone, but uses no other milestone that the next milestone needs."""
+        """Tell whether a call changes one milestone without using the others that the next milestone needs."""
         received = self.computation.ancestors(wrong)
         origins = self._with_origins(received)
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
@@ -334,7 +334,7 @@ class _Explanation:
         if following is None:
             return None
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
-        if self.computation.is_idle(source):  # the answer contains the step, but it changes nothing on this case
+        if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
         sentence = (
             f"{_sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"

@@ -124,7 +124,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # cases are tiny; on a busy machine, synchronising threads takes 20 times as long
+            if threads > 1:  # on a busy machine, several threads take 20 times as long as one for such tiny cases
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -193,7 +193,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # leaves nan in freed memory, which an uninitialised tensor will probably reuse
+                if options.state:  # frees memory full of nan, which an uninitialised tensor will probably reuse
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 if options.prepare:
@@ -253,7 +253,7 @@ def watch_part(*given: Any) -> None:
 
 
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Call the answer once. Return its result, converted by the exercise's `view` if there is one."""
+    """Call the answer once. Return the result, converted by the exercise's `view` if there is one."""
     result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
         return result
@@ -266,7 +266,7 @@ def _scalar_or_value(value: Any) -> Any:
 
 
 def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
-    """Compute the gradient of a random weighted sum of the results, and find the leaves that it reaches.
+    """Compute the gradient of a random weighted sum of the results, and find the leaves that the gradient reaches.
 
     Returns:
         The names of three groups of leaves, as in `Observation`: `detached` (no gradient), `level` (no gradient or

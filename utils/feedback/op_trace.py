@@ -44,7 +44,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """The cause and the learner's line of the first nan, or of the first inf if there is no nan."""
+    """The first nan, or the first inf if there is no nan: its cause, and the learner's line that produces it."""
 
     cause: str
     line: int | None
@@ -52,7 +52,7 @@ class NonfiniteOrigin:
 
 
 class FirstNonfinite(TorchDispatchMode):
-    """Finds, while the mode is active, the first operation that produces nan and the first that produces inf.
+    """While active, this mode finds the first operation that produces nan and the first that produces inf.
 
     An inf that the learner writes (a mask, `torch.full`) is ignored; an inf that is computed is not.
 

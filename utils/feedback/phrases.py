@@ -22,7 +22,7 @@ LAMBDA_MESSAGE = (
 
 
 def library_answer_message(answer: Any) -> str:
-    """Return a message if the answer is a function of Python or torch, not of the learner; otherwise return ""."""
+    """Return a message if the answer is a Python or torch function, not the learner's own; otherwise return ""."""
     is_library = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
     if not inspect.isbuiltin(answer) and not (is_library and callable(answer)):
         return ""
@@ -197,7 +197,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the parameters of an object that lacks an expected parameter; if some are unexpected, list only those."""
+    """Say which parameters an object has when one is missing: the unexpected parameters if any, otherwise all."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -208,7 +208,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    Returns "" unless a whole layer of a list is missing and no other parameter is there in its place.
+    The explanation applies if a whole layer of a list is missing and no parameter is unexpected; otherwise, return "".
     """
     if not set(yours) <= set(expected):
         return ""
@@ -241,7 +241,7 @@ def error_summary(failure: Failure) -> str:
 def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
     """Explain where nan or inf comes from, in sentences with a leading space; "" if the origin is unknown.
 
-    The answer's code, `source`, decides whether to add a remark about softmax.
+    `source`, the answer's code, decides whether a remark about softmax is added.
     """
     if origin is None:
         return ""

@@ -60,7 +60,7 @@ class Probe:
         return cls(exercise, runner, [Trial(*fields) for fields in zip(cases, yours, expected)])
 
     def with_gradients(self) -> Probe:
-        """Return a copy with the same results that also records which inputs and parameters the gradients reach."""
+        """Return a copy that also records which inputs and parameters the gradients reach."""
 
         def add_gradients(trial: Trial) -> Trial:
             observation = self.runner.run(trial.case, RunOptions(gradients=True))
@@ -84,7 +84,7 @@ class Probe:
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def without_side_effects(self) -> Probe:
-        """Return a copy with the same results, in which the facts and the changed arguments are the expected ones."""
+        """Return a copy with the same numbers, but with the expected facts and the expected changes to arguments."""
 
         def clean(trial: Trial) -> Trial:
             value, expected = trial.yours.value, trial.expected

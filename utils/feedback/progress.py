@@ -26,7 +26,8 @@ from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 NAME = ".progress.json"
-# Keys beside the names of the lessons. LAST_ATTEMPT is a time; the log contains only the minutes between attempts.
+# Keys of the file that are not names of lessons. The value of LAST_ATTEMPT is a time; the log contains only the minutes
+# between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
 _OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
@@ -46,7 +47,7 @@ def progress_path() -> Path | None:
 
 
 def sentence_path() -> Path | None:
-    """Return the path of the learner's sentence, or None if progress is disabled."""
+    """Return the path of the file with the learner's sentence, or None if progress is disabled."""
     path = progress_path()
     return path and path.with_name(f"{path.name}.sentence")
 
@@ -64,13 +65,13 @@ def read_progress() -> ProgressTable:
 def read_answers() -> dict[str, dict[str, Any]]:
     """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
 
-    `start` contains the arguments that created the question, so that it can be repeated.
+    `start` contains the arguments that created the question, so that the question can be repeated.
     """
     return dict(sorted(_valid_entries(ANSWERS).items(), key=lambda pair: pair[1]["when"]))
 
 
 def read_reviews() -> dict[str, dict[str, Any]]:
-    """Return `{question: {"stability", "difficulty", "due", "when"}}`, the schedule of the questions asked again."""
+    """Return `{question: {"stability", "difficulty", "due", "when"}}`, the schedule of questions to ask again."""
     return _valid_entries(REVIEWS)
 
 
@@ -91,7 +92,7 @@ def _valid_entries(table: str) -> dict[str, dict[str, Any]]:
 def record_attempt(
     lesson: str, exercise: str, status: str, answer: str = "", findings: Mapping[str, str] | None = None
 ) -> None:
-    """Record the outcome of a check. A passed exercise stays passed. Never raises, so it cannot break a check.
+    """Record the outcome of a check. A passed exercise stays passed. This function raises no exception.
 
     A check counts as a try if the exercise has not been passed and the answer has changed since the last check. A try
     is also an attempt, which is added to the log.
@@ -139,9 +140,10 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 
 
 def stored_seed(new_seed: str) -> str | None:
-    """Return the learner's seed. If the file contains none, store `new_seed` first.
+    """Return the learner's seed. If the file contains no seed, store `new_seed` first.
 
-    Return None if progress is disabled or the file cannot be written, because the next call would give another seed.
+    Return None if progress is disabled or the file cannot be written: a seed that is not stored would change at the
+    next call.
     """
     seed = _read_seed()
     if seed is None:
@@ -183,10 +185,10 @@ def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
 
 
 def merge_progress(source: Path) -> int:
-    """Add the content of another progress file to this one. Return how many exercises are passed that were not before.
+    """Add the content of another progress file to this one. Return the number of newly passed exercises.
 
-    An exercise is passed if either file says so. A merge of files with the same entries changes nothing. If a log of
-    attempts is beside the other file, its attempts are added to the log here.
+    An exercise counts as passed if either file says so. Merging a file with the same entries changes nothing. If a log
+    of attempts is beside the other file, its attempts are added to the log here.
 
     Raises:
         ValueError: `source` is damaged, or progress is disabled.
@@ -241,7 +243,7 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
 
 @functools.cache
 def _migrate_old_files(path: Path) -> None:
-    """Move progress and the sentence from the folder where older versions stored them, if they belong to this user."""
+    """Move the progress file and the learner's sentence from the folder of older versions, if this user owns them."""
     old = lessons.ROOT / NAME
     sentence = old.with_name(f"{NAME}.sentence")
     with contextlib.suppress(OSError, ValueError):
@@ -266,7 +268,7 @@ def _minutes_between(earlier: object, later: str) -> float | None:
     """Return the minutes between two times. Return None if there is no earlier time, or the pause is too long."""
     try:
         pause = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):  # there is no earlier time, or it was edited
+    except (TypeError, ValueError):  # the earlier time is missing or was edited
         return None
     minutes = round(pause.total_seconds() / 60, 1)
     return minutes if 0 <= minutes <= LONGEST_PAUSE else None
@@ -287,7 +289,7 @@ def _load_or_empty() -> dict[str, Any]:
 
 
 def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Apply `change` to the content of the file. Print a warning, once per process, if it cannot be written."""
+    """Apply `change` to the content of the file. Print a warning, once per process, if the file cannot be written."""
     path = progress_path()
     if path is None:
         return
@@ -325,7 +327,7 @@ def _warn_not_saved(path: Path, why: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it; at most one entry can then be lost."""
+    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without the lock, at the risk of one entry."""
 
     def continue_without_lock() -> None:
         raise TimeoutError

@@ -1,7 +1,8 @@
 """Define properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
 
-A property is a function of a `Probe`. It returns a sentence if its claim is false, otherwise None. Properties explain
-wrong results ("a row does not sum to one"). They also reject wrong answers that agree with the oracle on every case.
+A property is a function of a `Probe`. If the claim is false, the function returns a sentence; otherwise, it returns
+None. Properties explain wrong results ("a row does not sum to one"). They also reject wrong answers that agree with the
+oracle on every case.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 
 
 def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None:
-    """Compare the results at earlier positions before and after a change to the last token."""
+    """Return a message if a change to the last token changed the results at earlier positions, otherwise None."""
     before, after = past
     if torch.allclose(before, after, atol=1e-5):
         return None
@@ -130,7 +131,7 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results stay finite and correct with inputs `factor` times as large, if the oracle's results do."""
+    """Check that results for inputs `factor` times as large are finite and correct, if the oracle's are finite."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):
@@ -203,7 +204,7 @@ def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
-    """Return the trials whose cases fit: all of them if a number is wrong, otherwise two of each kind."""
+    """Return trials whose cases satisfy `fits`: two of each kind if all values are correct, otherwise all of them."""
     trials = [trial for trial in probe.trials if fits(trial.case)]
     return _representative_trials(trials) if probe.has_correct_values else trials
 
@@ -211,7 +212,7 @@ def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
 def works_when_changed(
     case: Case, prepare: Callable[[nn.Module], None], expected: Callable[[Exercise], Tensor], message: str
 ) -> Property:
-    """Check that the lesson's later cells can change a module, for example replace one of its parts.
+    """Check that a module stays correct when later cells of the lesson change it, for example by replacing a part.
 
     Args:
         case: the case to run.
@@ -241,7 +242,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that an invalid input raises a ValueError. A result or torch's own shape error breaks the property.
+    """Check that an invalid input raises a ValueError. A result or a shape error from torch breaks the property.
 
     Args:
         init: the constructor's arguments.

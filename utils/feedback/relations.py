@@ -31,7 +31,7 @@ class Relation(NamedTuple):
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
     if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
-        return None  # a relation for one tensor of a dict need not hold for its other wrong tensors
+        return None  # a relation for one tensor of a dict need not hold for the other wrong tensors
     reported = select_reported_trial(wrong) if wrong else None  # sentences about "this case" refer to the first pair
     wrong = sorted(wrong, key=lambda trial: trial is not reported)
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
@@ -91,7 +91,7 @@ def _symmetric(pairs: Pairs) -> str:
     if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
         return ""
     if any(p.is_equal(p.expected, p.expected.mT) for p in pairs):
-        return ""  # then the sum is only a multiple of the expected table
+        return ""  # the expected table is symmetric, so the sum is only a multiple of the table
     for share, name in ((0.5, "mean"), (1.0, "sum")):
         if all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs):
             return f"It is the {name} of the expected table and its transpose, so it is symmetric."
@@ -138,7 +138,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as a root or reciprocal of a small integer, such as " (1/√3)"; "" if it is neither."""
+    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" if no form fits."""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
         for n in range(2, 17):
             if math.isclose(n**power, factor, rel_tol=1e-4):

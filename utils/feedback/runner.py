@@ -104,7 +104,7 @@ class Runner(Protocol):
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """Compute the gradients of a weighted sum of the results for each input and parameter; {} on failure."""
+        """For each input and parameter, return the gradient of a weighted sum of the results; {} on failure."""
         ...
 
 
@@ -264,7 +264,7 @@ class InProcessRunner:
 
 
 def _gradient_weights(result: Tensor) -> Tensor:
-    """Return different weights for the numbers of a result, so that a sum of weighted numbers has no gradient of 0."""
+    """Return different weights for the numbers of a result, because the gradient of their plain sum can be 0."""
     return torch.linspace(-1, 1, result.numel()).view(result.shape) if result.dim() else torch.ones(())
 
 
@@ -316,7 +316,7 @@ def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None 
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
         initial_parameters = initial or exercise.initial_parameters
-        assert initial_parameters is not None  # `kind` is "module" only if they are declared
+        assert initial_parameters is not None  # an exercise of kind "module" always declares them
         return make_module_class(initial_parameters, answer)
     return answer
 

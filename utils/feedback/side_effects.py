@@ -70,7 +70,7 @@ def _module_contents(module: nn.Module) -> dict[str, Any]:
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of the variables that outlive a call of the answer and that it can change, if they hold plain data.
+    """Return copies of the variables with plain data that a call to the answer can change for later calls.
 
     For a class, these are its class attributes, and the variables of its methods. For a function, these are the
     notebook's variables, the variables of an enclosing function and the defaults of arguments.

@@ -48,12 +48,12 @@ def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
 
 
 def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
-    """Tell whether the code contains a number above 2 that can be a size and equals one of the sizes in a shape."""
+    """Tell whether one of the sizes above 2 in `shape` is hard-coded in the source."""
     return bool({n for n in shape if n > 2} & _literals(source)[0])
 
 
 def _literals(source: str) -> tuple[set[int], set[int]]:
-    """Return the numbers above 2 in the code that can be sizes, and those that limit a `range`.
+    """Return two sets of integers above 2 in the code: possible sizes, and limits of a `range`.
 
     A factor as in `4 * d`, an axis number and a default value are left out.
     """
@@ -160,7 +160,7 @@ def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]) -> int | None:
-    """Return the axis of an argument that has the expected size instead of the size of `axis`; None if ambiguous."""
+    """Return the argument's axis whose size is expected in place of the size of `axis`; None if this is ambiguous."""
     value = probe.bind_arguments(trial.case).get(name)
     if not isinstance(value, Tensor) or axis >= value.dim():
         return None

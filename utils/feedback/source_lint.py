@@ -1,6 +1,6 @@
 """Find lines in a learner's source that probably do not do what the learner intended.
 
-A finding is reported only if the code proves it. It need not be the cause of a wrong result.
+A finding is reported only if the code proves it. The finding need not be the cause of a wrong result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def find_lint(source: str) -> str | None:
 
 
 def _lint_power(node: ast.AST) -> str | None:
-    """Find `d ** 1 / 2`, which is not a root."""
+    """Find `d ** 1 / 2`, which is not a square root."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
         return None
     dividend = node.left

@@ -72,7 +72,7 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result, without its facts if the view could not derive facts from the answer."""
+    """Return the expected result; leave out its facts if the view could not derive facts from the answer's result."""
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected

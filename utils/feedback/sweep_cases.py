@@ -64,7 +64,7 @@ AXES = ("dim", "axis")  # arguments that select an axis
 
 
 def _cached(function: Callable[..., list]) -> Callable[..., list]:
-    """Cache the results of a function whose first argument is an exercise, until its `cache_key` changes."""
+    """Cache the results of a function whose first argument is an exercise, until the exercise's `cache_key` changes."""
     cache = functools.lru_cache(maxsize=256)(lambda exercise, key, *rest: function(exercise, *rest))
 
     @functools.wraps(function)
@@ -91,7 +91,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 @_cached
 def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose. The oracle also accepts such a size after adding 1 to it."""
+    """Return the sizes that the caller may choose: the oracle also accepts them when they are increased by 1."""
     if "sizes" in exercise.unswept:
         return []
     roomy = with_capacity(exercise, case, max([0, *axis_sizes(case)]) + 1)
@@ -137,7 +137,7 @@ def _is_limited(exercise: Exercise, case: Case) -> bool:
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Yield cases with an additional axis and without axes, if the exercise does not name the axes of its result."""
+    """Yield a case with an additional axis, then one without axes, unless the exercise names the axes of its result."""
     if exercise.specs and not exercise.specs[0].axes:
         yield map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
         if not set(AXES) & set(exercise.signature.arguments):
@@ -306,9 +306,9 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 
 @_cached
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
-    """Return sequences of calls on one object.
+    """Return sequences of calls to one object.
 
-    Each ends with its first case, after calls with other sizes or arguments.
+    Each sequence ends with its first case, after calls with other sizes or arguments.
     """
     sequences = []
     bases = base_cases(exercise)

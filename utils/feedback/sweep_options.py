@@ -31,8 +31,8 @@ POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
 VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments with these names
 RATES = ("dropout",)  # at 0, dropout changes nothing; the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
-SMALL = 1e-3  # factor of the inputs; an eps that is added to their variance then changes the result
-IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; 1 * 256 + 0 equals 0 * 256 + 256
+SMALL = 1e-3  # factor of the inputs; their variance becomes so small that an added eps changes the result
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; (1, 0) and (0, 256) have the same a * 256 + b
 
 
 def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -51,7 +51,7 @@ def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def options(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Reverse each flag, leave out each optional argument, and combine both with a count of 1."""
+    """Reverse flags, change counts, leave out the optional arguments, and combine these changes."""
     variants = [case]
     for name, value in argument_values(exercise, case).items():
         if type(value) is bool:
@@ -98,7 +98,7 @@ def dtypes(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Replace lists of ids by longer lists with 0 and with large ids, and pairs by pairs from these lists."""
+    """Replace lists of ids by longer lists that contain 0 and large ids, and pairs by pairs from these lists."""
     arguments = argument_values(exercise, case)
     if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
         return

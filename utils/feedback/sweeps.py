@@ -1,4 +1,4 @@
-"""Run the sweeps: tests of general properties, which follow when an answer is correct on all cases of its exercise.
+"""Run the sweeps: tests of general properties, which run once an answer is correct on all cases of its exercise.
 
 A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
 opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     sweep: str
     trial: Trial | None = None
     message: str = ""
-    base: Case | None = None  # the base case of the trial's case
+    base: Case | None = None  # the base case from which the trial's case is derived
 
 
 @functools.lru_cache(maxsize=128)
@@ -106,7 +106,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 
 
 def _require_all_runs(observations: list[Observation], count: int) -> list[Observation]:
-    """Return the observations of several runs. There may be fewer than `count` only if a run raised an exception.
+    """Return the observations of several runs. Fewer than `count` are allowed only if the last run raised an exception.
 
     Raises:
         ValueError: observations are missing without an exception, so nothing is known about the other runs.
@@ -132,10 +132,10 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
-    """Pair two observations. In both, replace the numbers that are not compared by 0.
+    """Pair two observations, with 0 in place of the numbers that are not compared.
 
     A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
-    answer's number is not finite or its row is all 0: large numbers can overflow or underflow.
+    answer's number is not finite, or if the answer's whole row is 0: large numbers can overflow or underflow.
     """
     if yours.failure or expected.failure:
         return Trial(case, yours, expected)

@@ -37,7 +37,7 @@ NO_HINTS = (
 )
 NO_SOLUTION = 'This exercise has no solution to look up, because each learner has another task. See `task("{0}")`.'
 LARGE_SCORES = "Large scores must not overflow."
-_WIDTH = 90  # characters of a line in a terminal
+_WIDTH = 90  # the longest line of a task in a terminal, in characters
 
 
 class LessonTask(NamedTuple):
@@ -161,7 +161,7 @@ def own_task_code(exercise: Exercise) -> TaskCode:
 
 
 class TaskNote(Note):
-    """The text of a task. As HTML, its indented paragraphs are blocks of code."""
+    """The text of a task. In HTML, indented paragraphs become blocks of code."""
 
     def _repr_html_(self) -> str:
         parts = [f"<b>{html.escape(self.title)}</b>"]

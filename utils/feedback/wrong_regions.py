@@ -32,7 +32,7 @@ class ResultPair:
         return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
     def named_sizes(self) -> dict[str, int]:
-        """Return the named sizes above 1: sizes of axes of the result and the inputs, and integer inputs."""
+        """Return the sizes above 1 by name: axis sizes of the result and of the inputs, and integer inputs."""
         sizes = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
         sizes |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
         for name, value in self.inputs.items():
@@ -45,7 +45,7 @@ Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """Name the first mostly wrong region that contains all wrong numbers in every result; "" if there is none."""
+    """Name the first region that, in each result, is mostly wrong and contains all wrong numbers; "" if none does."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]
@@ -62,8 +62,8 @@ def places(pairs: Pairs) -> str:
 def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
     """Tell whether the numbers outside a region could have been wrong.
 
-    Numbers that are all 0, inf or equal often have these values by construction: weights above the diagonal, or the
-    first row of causal weights. If such numbers are correct, this proves nothing.
+    If these numbers are all 0, inf or equal, they prove nothing: they often have these values by construction, such as
+    weights above the diagonal or the first row of causal weights.
     """
     rest = torch.cat([p.expected[~r] for p, r in zip(pairs, inside)])
     if pairs[0].is_bool:

@@ -124,7 +124,7 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
 
 
 def require_finite(folder: Path, name: str, tensor: Float[Tensor, "..."]) -> None:
-    """Check that all numbers in a tensor of the GPT-2 in `folder` are finite.
+    """Check that all numbers in a tensor are finite. The tensor comes from the GPT-2 in `folder`.
 
     Raises:
         WeightsError: the tensor contains nan or inf.
@@ -150,8 +150,8 @@ class Checkpoint:
                 file = self._open(name)
                 keys = file.keys()
                 self._locations |= {key.removeprefix("transformer."): (file, key) for key in keys}
-            # All files are open now; keep them open until __exit__. If an error occurred before, the stack closes them
-            # here.
+            # All files are open now; keep them open until __exit__. After an error above, the stack closes the open
+            # files.
             self._files = self._files.pop_all()
         return self
 
@@ -182,7 +182,7 @@ class Checkpoint:
         return "wte.rows" in self._locations
 
     def read_all(self) -> dict[str, Float[Tensor, "..."]]:
-        """Read every tensor by its name without a prefix. `wte.weight` has a row for every token.
+        """Return every tensor by its name without a prefix. `wte.weight` has a row for every token.
 
         Raises:
             WeightsError: a tensor has the wrong shape or is not finite.

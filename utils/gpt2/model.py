@@ -94,7 +94,7 @@ def _load_expanded(checkpoint: Checkpoint) -> GPT2LMHeadModel:
 
 @contextlib.contextmanager
 def _silence_transformers() -> Iterator[None]:
-    """Hide the progress bar and the reports of transformers, but not its errors."""
+    """Hide the progress bar and the reports that transformers prints, but not its errors."""
     from transformers.utils import logging as transformers_logging
 
     level = logging.getLogger("transformers").level

@@ -49,7 +49,7 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Return whether a path or COURSE_GPT2 determined the choice. If so, fetching GPT-2 would not change it."""
+        """Return whether a path or COURSE_GPT2 determined the choice. If so, fetching GPT-2 changes nothing."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property

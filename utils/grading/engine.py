@@ -261,11 +261,11 @@ def grade(
 
 
 def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
-    """Write a result, and return whether the submission was graded. If not, name it in `done`.
+    """Write a result, and return whether the submission was graded. If it was not graded, name it in `done`.
 
     Raises:
         OSError: the disk is full or defective, so no other result could be written.
-    """  # noqa: DOC501  (a ValueError is never raised again)
+    """  # noqa: DOC501  (a ValueError is never re-raised)
     why = next((incident.detail for incident in result.incidents if incident.kind == "grading"), "")
     try:
         write_result(out, result)
@@ -286,10 +286,10 @@ def _lock_submissions(
     locks: SubmissionLocks,
     done: GradingSummary,
 ) -> Iterator[Submission | None]:
-    """Yield the submissions that have no valid result, after locking each of them.
+    """Yield the submissions that have no valid result, and lock each one first.
 
-    If other processes have locked all pending submissions, yield None: their results may arrive, or these processes may
-    die.
+    If other processes have locked all pending submissions, yield None. Until the next call, these submissions may get
+    results, or a process may die and release its locks.
     """
     refused = 0
     while pending:
@@ -311,7 +311,7 @@ def _lock_submissions(
 
 
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
-    """Return whether the result of a submission already exists under its key, and count it in `done` if so."""
+    """Return whether a submission already has a result with its key. If so, count the result in `done`."""
     try:
         exists = read_result(result_path(out, task.student, task.lesson)).key == task.key
     except ResultError:
@@ -325,9 +325,8 @@ def _grade_all(
 ) -> Iterator[LessonResult]:
     """Yield the results in the order in which they are finished.
 
-    The number of tasks held at once is at most twice the number of jobs, however large the class is. A task that was
-    running when a worker died is retried with no other task running, so that the task that kills its worker can be
-    identified.
+    At most two tasks for each job exist at any time, however large the class is. If a worker dies, each task that was
+    running then is retried alone. This identifies the task that kills its worker.
 
     Args:
         todo: the submissions to grade. An item is None while other processes have locked all remaining submissions.

@@ -1,4 +1,4 @@
-"""Provide executors of grading tasks: this process, worker processes of this machine, or a Dask cluster."""
+"""Provide executors for grading tasks: this process, worker processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.grading.judge.submissions import GradingError
 
 
 def local_executor(jobs: int) -> Executor:
-    """Return an executor on this machine: this process for one job, worker processes for more."""
+    """Return an executor that runs one job in this process, and several jobs in worker processes on this machine."""
     return _InlineExecutor() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 

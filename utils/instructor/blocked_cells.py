@@ -30,7 +30,7 @@ def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
 
 
 class _NameState:
-    """Tracks the lesson's names: which of them have no value after the cells that were processed so far."""
+    """Tracks which of the lesson's names have no value after the cells processed so far."""
 
     def __init__(self) -> None:
         self.unset: set[str] = set()

@@ -318,7 +318,7 @@ class _Plan:
             elif pair[0] not in files:
                 self.delete |= set(pair) & set(self.found)
             elif any(self.found.get(name) != new[name] for name in pair):
-                self.write |= set(pair)  # both, because jupytext rejects a .md that is older than its .ipynb
+                self.write |= set(pair)  # both files, because jupytext rejects a .md that is older than its .ipynb
         self.manifest = (json.dumps({"files": dict(sorted(new.items()))}, indent=1) + "\n").encode()
         self.current = _read_bytes(out / MANIFEST)
 

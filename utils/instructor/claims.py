@@ -1,8 +1,8 @@
 """List the claims in the lessons with the tests that support them, and find new sentences that make a claim.
 
-A test in `tests/course/` is marked with the words of the lesson that it supports: `@pytest.mark.claim("…")` if it
-removes the cause that the lesson names, `@pytest.mark.observed("…")` if it measures what the lesson reports.
-`docs/claims.md` is generated from these marks.
+A mark on a test in `tests/course/` quotes the words of the lesson that the test supports. `@pytest.mark.claim("…")`
+marks a test that removes the cause that the lesson names, `@pytest.mark.observed("…")` a test that measures what the
+lesson reports. `docs/claims.md` is generated from these marks.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def write_page(root: Path = ROOT) -> None:
 
 
 def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
-    """Return the causal sentences in a lesson that the last commit does not contain and no test quotes.
+    """Return a lesson's causal sentences that are new since the last commit and that no test quotes.
 
     Outside a git repository, there is no last commit, and the result is empty.
     """

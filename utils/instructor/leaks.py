@@ -25,10 +25,10 @@ _MENTION = re.compile(r"`[^`\n]*`")
 def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
     """Return one line `file:line: description` for each answer that a student file still contains.
 
-    A line of code can be a leak if it has at least three names or numbers; a line of prose, if it has at least four
-    words. A long `return` value can be a leak even without the `return`. A line is not a leak if the visible code in
-    its lesson or in a later lesson contains it, because the author shows it there. A name is a leak if only answers use
-    it and it cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
+    A line of code can be a leak if it has at least three names or numbers. A line of prose can be a leak if it has at
+    least four words. A long `return` value can be a leak even without the `return`. A line is not a leak if the visible
+    code in its lesson or in a later lesson contains it, because the author shows it there. A name is a leak if only
+    answers use it and it cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
 
     Args:
         sources: the lessons in order, each with its answers.
@@ -86,7 +86,7 @@ def _occurs_in(answer: str, text: str) -> bool:
 
 
 def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """Return one line for each answer of at least four informative lines that a file contains completely.
+    """Return one line for each complete answer in a file, if the answer has at least four informative lines.
 
     This check is for files that learners need but do not study. Such files may contain single lines of an answer, for
     example as part of a wrong answer.

@@ -118,7 +118,7 @@ def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
 
 
 def _wrap_value(source: str, value: str, name: str) -> str:
-    """Wrap the cell that computes a value in a function without arguments."""
+    """Turn the cell that computes a value into a function without arguments."""
     return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
 
 

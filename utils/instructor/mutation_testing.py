@@ -36,7 +36,7 @@ from utils.lessons.files import write_atomically
 
 TABLE = lessons.ROOT / "docs" / "mutants.md"
 PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the table
-# Wall time for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` seconds of CPU time.
+# Wall-clock limit for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` CPU seconds.
 SECONDS = 60.0
 SEEDS = range(2, 7)  # seeds of the cases for passing mutants; the check itself uses seeds 0 and 1
 MEMORY = 4 << 30  # additional bytes that the worker may allocate, in case a mutant builds an endless list

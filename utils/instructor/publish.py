@@ -1,8 +1,8 @@
-"""Publish releases on a git branch that learners pull with nbgitpuller, and print the links with which they pull it.
+"""Publish releases on a git branch that learners pull with nbgitpuller, and print the links for pulling.
 
 nbgitpuller merges a branch into a learner's copy, so published commits must never change: each release is one new
-commit on top of the last one. Learners can read all commits of the branch, so the branch may contain nothing but
-releases. Git's plumbing commands write the commit; the work tree and its index stay as they are.
+commit on top of the last one. Learners can read all commits of the branch, so the branch must contain only releases.
+Git's plumbing commands write the commit; the work tree and its index stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from utils.lessons import ROOT
 from utils.lessons.updates import UPDATES, record_updates
 
 FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
-_TRAILER = "Published-by"  # a line of the message of each commit that this module writes
+_TRAILER = "Published-by"  # begins a line that this module adds to each commit message
 _MAKER = "coginst publish"
 _README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for learners, who install nothing
 _DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
@@ -39,7 +39,7 @@ class PublishError(ValueError):
 
 
 class _GitError(PublishError):
-    """A command of git failed."""
+    """A git command failed."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 
 
 def iter_published_copies(stem: str, root: Path = ROOT) -> Iterator[tuple[str, bytes]]:
-    """Yield the student copies of a lesson in each release that the clone knows, with their file names.
+    """For each release that the clone knows, yield the student copies of a lesson with their file names.
 
     Yield nothing without git or outside of a clone.
     """
@@ -180,7 +180,7 @@ def _last_release(root: Path, branch: str) -> str | None:
     }
     if not tips:
         return None
-    # If one tip contains all other tips, as many commits are reachable from it as from all tips together.
+    # A tip that contains all other tips reaches as many commits as all tips together.
     newest = max(tips.values(), key=lambda commit: _count_commits(root, commit))
     if _count_commits(root, *tips.values()) > _count_commits(root, newest):
         raise PublishError(
@@ -226,7 +226,7 @@ def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
 
 
 def _read_texts(root: Path, commit: str) -> dict[str, bytes]:
-    """Return the texts of the lessons in a release, and its list of changed cells, by file name."""
+    """Return the lessons' texts and the list of changed cells in a release, by file name."""
     names = _git(root, "ls-tree", "--name-only", "-z", commit, "course/").split("\0")
     wanted = [name for name in names if name.endswith((".md", UPDATES))]
     return {Path(name).name: _git(root, "show", f"{commit}:{name}").encode() for name in wanted}

@@ -67,7 +67,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. Stop after a step that fails if the following steps depend on it.
+    """Run the steps for one lesson. If a step fails and later steps depend on it, stop there.
 
     Args:
         name: the name or number of the lesson.
@@ -195,7 +195,7 @@ def _list_claims(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 
 def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
-    # The program that chooses the tests for `make quick` also chooses those for a lesson.
+    # The program that chooses the tests for `make quick` also chooses the tests for a lesson.
     command = [sys.executable, str(ROOT / ".ci" / "quick_tests.py"), "--files", f"solutions/{lesson.path.name}"]
     command += ["--exercises", *exercises] if len(exercises) < len(exercise_names(lesson)) else []
     command += ["--ignore", "tests/solved"]  # an earlier step has just run the solved notebook

@@ -34,7 +34,7 @@ FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
 FORMS = "utils/learning/items/*.yaml"  # the concept inventory; a release contains its forms compressed
-MANIFEST = "release.txt"  # additional files to pack, one path per line; without git, it must list all files
+MANIFEST = "release.txt"  # lists additional files to pack, one path per line (without git, all files to pack)
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
@@ -102,7 +102,7 @@ def _require_writable(out: Path, replace: bool) -> None:
 
 
 def _known_files(root: Path) -> tuple[set[str], list[str]]:
-    """Return the files that may be packed, and the files in `utils` that may not.
+    """Return the files that may be packed, and the files in `utils` that may not be packed.
 
     Files may be packed if git tracks them or the manifest names them.
 
@@ -218,8 +218,8 @@ def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -
 
     The audit reads only the bytes in the zip. It looks for files that do not belong there, and for markers, outputs and
     paths on this machine. In files that students read, it looks for lines and names from answers; in all other files,
-    for whole answers and for several short answers. It also builds those lessons in the zip that contain answers, and
-    compares the result with the students' copies.
+    for whole answers and for several short answers. If the zip contains lessons with answers, the audit also builds
+    these lessons, and compares the result with the students' copies.
 
     Args:
         solved: the lessons whose answers the zip contains.

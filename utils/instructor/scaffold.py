@@ -1,7 +1,7 @@
 """Create the text, the checks and the test of a new lesson, or add an exercise to a lesson.
 
 The templates are in `templates/lesson/`. They contain the exercise from CONTRIBUTING.md. A new lesson passes all tests.
-Every sentence in its text tells the author to replace it, and passes `tests/course/test_voice.py`.
+Every sentence in a new lesson tells the author to replace the sentence, and passes `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations

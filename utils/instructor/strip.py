@@ -24,7 +24,7 @@ class StudentCell:
     source: str
     unset_names: set[str] = field(default_factory=set)
     removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), text
-    partial_rows: set[int] = field(default_factory=set)  # rows of which only a part was removed
+    partial_rows: set[int] = field(default_factory=set)  # rows from which only a part was removed
 
 
 @dataclass
@@ -35,7 +35,7 @@ class StrippedLesson:
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partial_lines: set[int] = field(default_factory=set)  # lines of the source of which only a part was removed
+    partial_lines: set[int] = field(default_factory=set)  # source lines from which only a part was removed
 
 
 def strip_lesson(text: str, path: str | Path) -> str:

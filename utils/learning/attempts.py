@@ -72,6 +72,6 @@ def read_attempts() -> list[Attempt]:
 
 @functools.cache
 def _stems() -> dict[str, str]:
-    """Return the stem of each lesson by its name without the number, as the log contains it."""
+    """Return a dict from each lesson's name without its number, which the log contains, to the lesson's stem."""
     folders = (lessons.ROOT / "course", lessons.ROOT / "solutions")
     return {path.stem[3:]: path.stem for folder in folders for path in lessons.all_lessons(folder)}

@@ -1,4 +1,4 @@
-"""Provide the clock of reviews and sittings. Tests pass another clock instead."""
+"""Provide the clock for reviews and sittings. Tests replace it with their own clock."""
 
 from __future__ import annotations
 

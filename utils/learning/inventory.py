@@ -143,11 +143,12 @@ class Sitting:
     def _result(self, items: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the result that the widget shows at the end.
 
-        The first sitting does not reveal which items were right, because the third sitting asks the same items.
+        The first sitting does not reveal which items were right, because the third sitting will ask the same items
+        again.
         """
         stored = read_sittings().get(self.number, {})
         saved = stored.get("done", False)
-        items = stored["items"] if saved else items  # another tab may have completed the sitting before
+        items = stored["items"] if saved else items  # another tab may already have completed the sitting
         right = {item["item"]: item["choice"] == CORRECT for item in items}
         concepts = [[item.concept, right.get(item.id, False)] for item in self.items]
         return {

@@ -1,7 +1,8 @@
 """Schedule the questions of the course, so that each is asked again shortly before it would be forgotten.
 
-Each first answer to a prediction or a quiz is a card of FSRS (package `fsrs`, https://github.com/open-spaced-repetition/
-py-fsrs). FSRS estimates how long the learner remembers the answer, from all earlier answers to this question.
+The first answer to a prediction or a quiz creates a card of FSRS (package `fsrs`,
+https://github.com/open-spaced-repetition/py-fsrs). FSRS estimates how long the learner remembers the answer, from all
+earlier answers to this question.
 
 | answer | rating | first interval |
 |---|---|---|
@@ -10,8 +11,8 @@ py-fsrs). FSRS estimates how long the learner remembers the answer, from all ear
 | right, fairly sure, or confidence not stated | Good | 2 days |
 | right, certain | Easy | 8 days |
 
-All intervals are whole days. FSRS's steps of minutes are switched off, because a warm-up repeats a failed question
-itself. A review never changes the first answer. If the learner answers the question in its lesson again, its schedule
+All intervals are whole days. FSRS's own repetition within minutes is switched off, because a warm-up repeats a failed
+question. A review never changes the first answer. If the learner answers the question in its lesson again, its schedule
 continues with this answer.
 """
 
@@ -141,7 +142,7 @@ def _scheduler() -> Scheduler:
 
 
 def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
-    """Return the card of a question, from its last review and from a later answer in its lesson, if there is one."""
+    """Return the card of a question, from its last review and, if there is one, from a later answer in its lesson."""
     from fsrs import Card, State
 
     answered = last = _parse_time(entry["when"], now)
@@ -158,7 +159,7 @@ def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: 
 
 
 def _parse_time(text: str, now: datetime) -> datetime:
-    """Return the time of an answer; a time without a clear meaning counts as now."""
+    """Return the time of an answer. A time that is unreadable or not in UTC counts as now."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

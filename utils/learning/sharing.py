@@ -26,7 +26,7 @@ from utils.show.html import TEXT_COLOUR, escape, inline_html, text_line
 FILE_NAME = "learning.json"
 FORMAT = 1
 MAX_BYTES = 2_000_000
-MAX_DEPTH = 8  # levels of lists and objects; the format has three
+MAX_DEPTH = 8  # maximum depth of nested lists and objects; the format has three levels
 CONFIDENCE = ("certain", "fairly sure", "guessing", "")
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
@@ -167,7 +167,7 @@ def _describe(error: msgspec.ValidationError) -> str:
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
     if text.startswith("Invalid enum value") or "matching regex" in text:
-        text = "this value is not possible"  # msgspec quotes the value, which may be long, or the pattern
+        text = "this value is not possible"  # msgspec's text quotes the pattern, or the value, which may be long
     text = text.replace("Expected", "expected").replace("Object missing", "the object lacks the")
     return f"`{field}`: {text}" if field else text
 

@@ -134,7 +134,7 @@ class _CellReader:
         self.next = following
 
     def _prose_end(self) -> tuple[int, int, bool]:
-        """Return where a Markdown cell ends, where the next one starts, and whether two blank lines end it."""
+        """Return where a Markdown cell ends, where the next cell starts, and whether two blank lines separate them."""
         blanks, fenced, indented = 0, False, False
         for i, line in enumerate(self.lines):
             if fenced:

@@ -71,7 +71,7 @@ def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
 
 
 def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
-    """Return the names that a code object reads as globals, on one line or anywhere.
+    """Return the global names that a code object reads, on one line or on all lines.
 
     The code of functions that it defines is left out; `nested_code` lists it.
     """

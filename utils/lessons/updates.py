@@ -23,7 +23,7 @@ UPDATES = ".updates.json"
 Releases = Mapping[str, bytes]
 Lines = dict[str, None]  # different lines, in order
 _GAP = re.compile(rf"{TODO}|{re.escape(PROSE)}|raise NotImplementedError|= \.\.\.")
-_MOST = 0.6  # the share of its words by which a text is recognised, as in difflib.get_close_matches
+_MOST = 0.6  # a text counts as a copy if it has this share of the original's words, as in difflib.get_close_matches
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Update:
 
     @property
     def name(self) -> str:
-        """The exercise of the cell, in words, or else its first words."""
+        """A description of the cell: it names the cell's exercise or, if there is none, the cell's first words."""
         if exercise := re.search(r"(?m)^check\((\w+)", self.after):
             return f"the cell of `{exercise[1]}`"
         first = re.sub(r"[*#`]", "", self.after.strip().split("\n")[0]).strip()
@@ -68,7 +68,7 @@ def record_updates(before: Releases, after: Releases, earlier: bytes = b"") -> b
 
 
 def find_outdated_cells(path: Path) -> list[Update]:
-    """Return the changes of releases that the learner's copy of a lesson at `path` does not contain."""
+    """Return the changes that releases made to the lesson at `path`, and that the learner's copy does not contain."""
     try:
         updates = _parse_updates((path.parent / UPDATES).read_bytes()).get(path.stem, [])
         sources = [cell.source.strip() for cell in read_lesson(path).cells] if updates else []
@@ -78,7 +78,7 @@ def find_outdated_cells(path: Path) -> list[Update]:
 
 
 def _is_outdated(update: Update, sources: list[str]) -> bool:
-    """Tell whether the learner's copy contains the cell without the change. A new cell must be in the copy."""
+    """Tell whether the learner's copy contains an old version of the cell, or lacks a new cell."""
     before, after = update.before.strip(), update.after.strip()
     if after in sources:
         return False
@@ -92,10 +92,11 @@ def _is_outdated(update: Update, sources: list[str]) -> bool:
 
 
 def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
-    """Tell whether a learner's cell lacks a change. The learner may have edited old lines, new lines and others.
+    """Tell whether a learner's cell lacks a change. The learner may have edited any of its lines.
 
-    Each line of the learner comes from the line of the release that it resembles most. The change is missing if no line
-    comes from an added line, or if a line comes from a line that was removed without a replacement.
+    Each line of the learner is matched with the old or new line that is most similar. The change is missing in three
+    cases: an added line has no match, a removed line is still there, or the learner has an edited form of a line that
+    was removed without a replacement.
     """
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     known = {**old, **new}
@@ -105,14 +106,14 @@ def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
 
 
 def _find_copy(lines: Lines, sources: list[str]) -> str | None:
-    """Return the cell of the learner that resembles a cell of a release most, or None if no cell resembles it."""
+    """Return the learner's cell that is most similar to a release's cell, or None if no cell is similar."""
     original = "\n".join(lines)
     best = max(sources, key=lambda source: _resemblance(original, source), default="")
     return best if _resemblance(original, best) else None
 
 
 def _find_origin(line: str, originals: Collection[str]) -> str | None:
-    """Return the original that a line resembles most (the first of equals), or None if the line resembles none."""
+    """Return the original that is most similar to `line` (in a tie, the first), or None if no original is similar."""
     best = max(originals, key=lambda original: _resemblance(original, line), default="")
     return best if _resemblance(best, line) else None
 
@@ -120,7 +121,8 @@ def _find_origin(line: str, originals: Collection[str]) -> str | None:
 def _resemblance(original: str, copy: str) -> int:
     """Return how much of an original a copy contains: the sum of the squared lengths of common runs of words.
 
-    A copy may contain many words of the learner. If it lacks most words of the original, the result is 0.
+    A copy may contain many of the learner's own words. If it contains less than the share `_MOST` of the original's
+    words, the result is 0.
     """
     words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
     if (Counter(words) & Counter(own)).total() < _MOST * len(words):

@@ -114,7 +114,7 @@ def count_parameters(model: Sorter) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Step:
-    """One step that generates a letter: the input, the probabilities, and the attention weights.
+    """The record of one generated letter: the input, the probabilities, and the attention weights.
 
     Attributes:
         prefix: the tokens so far, as text.
@@ -131,7 +131,7 @@ class Step:
 
 @torch.no_grad()
 def trace(model: nn.Module, letters: str) -> list[Step]:
-    """Record the three steps in which `model` generates its answer greedily. The separator cannot be chosen."""
+    """Record the three steps in which `model` generates its answer greedily. The separator is never chosen."""
     ids, steps = encode(letters), []
     for _ in range(3):
         logits, weights = model(ids, return_weights=True)
@@ -143,9 +143,10 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
 
 
 def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
-    """For each of the 27 triples, return whether greedy generation sorts it, bool [27].
+    """Return a bool for each of the 27 triples: True if greedy generation sorts it.
 
-    One pass is enough: generation is correct if and only if the next letter is correct after each correct prefix.
+    One pass is enough: greedy generation sorts a triple if and only if the model continues every correct prefix
+    correctly.
     """
     right = all_sequences()
     return (model(right[:, :-1])[:, 3:, 1:].argmax(-1) + 1 == right[:, 4:]).all(1)
@@ -159,7 +160,7 @@ def count_sorted(model: nn.Module) -> int:
 
 @torch.no_grad()
 def write_answers(model: nn.Module) -> list[str]:
-    """Write an answer to each of the 27 triples by greedy generation. The separator cannot be chosen."""
+    """Write an answer to each of the 27 triples by greedy generation. The separator is never chosen."""
     ids = all_sequences()[:, :4]
     for _ in range(3):
         best = model(ids)[:, -1, 1:].argmax(-1, keepdim=True) + 1
@@ -168,10 +169,7 @@ def write_answers(model: nn.Module) -> list[str]:
 
 
 def loss_on_all_tokens(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
-    """Return the cross-entropy of every next token, as in the course's source text.
-
-    This includes the letters of the input.
-    """
+    """Return the cross-entropy of every next token, including the input letters, as in the course's source text."""
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 
@@ -321,7 +319,7 @@ def train_batched(
 def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 4000) -> TrainingLog:
     """Train as in the course's source text: each step has 128 random triples, and the loss covers every next token.
 
-    `rate` is the lesson's schedule for 15,000 steps. This function runs only the first `steps` of them.
+    `rate` is the lesson's schedule for 15,000 steps, but the training stops after `steps` steps.
     """
     return train(model, lambda: loss_on_all_tokens(model, random_sequences(128)), steps, rate)
 
@@ -339,13 +337,14 @@ def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
 def study() -> dict[str, list[int | None]]:
     """Return the number of steps until all 27 triples are sorted, for each training method and each of 20 seeds.
 
-    The number is None if the training ended before that. `python bench/abc_sorter.py --write` measures the numbers.
+    The number is None if the training ended with unsorted triples. `python bench/abc_sorter.py --write` measures the
+    numbers.
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
 
 def held_out_study() -> dict[str, dict[str, float]]:
-    """Return the shares of correct answers to triples that were held out from training, with 20 sorters each.
+    """Return the share of held-out triples that 20 sorters answered correctly, for each choice of these triples.
 
     `python bench/abc_sorter.py --held-out` measures these numbers.
 
@@ -361,7 +360,7 @@ def held_out_study() -> dict[str, dict[str, float]]:
 
 
 def load_usual(model: nn.Module, path: Path = USUAL) -> TrainingLog:
-    """Load the stored weights from the usual training into `model`, and return the log of that training.
+    """Load the stored weights of `train_usual` into `model`, and return the log of the training.
 
     Raises:
         ValueError: the names or shapes of the model's parameters differ from the stored ones.

@@ -91,7 +91,7 @@ def train_and_publish(
 ) -> tuple[CogModelMetrics, History]:
     """Train and measure a model, and write either all files of the folder `out` or none.
 
-    `replace` allows older files in `out`.
+    With `replace`, `out` may contain an older version, which is then replaced.
 
     Raises:
         PublishError: the files already exist, the folder contains other files, or the training was interrupted.

@@ -1,4 +1,4 @@
-"""Load model code from a lesson, so that it is written only once, and load stored weights into models."""
+"""Load model code from the lessons instead of repeating it, and load stored weights into models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# A module that a lesson defines. A type checker cannot see its class, and would treat every attribute of an
-# nn.Module as a Tensor or a Module.
+# A module that a lesson defines. A type checker cannot see the module's class; if the type were nn.Module, it would
+# treat every attribute as a Tensor or a Module.
 LessonModule: TypeAlias = Any
 
 
@@ -38,7 +38,7 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
 
 
 def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
-    """Copy stored weights into a model from a lesson or from a learner. Buffers, such as a mask, stay unchanged.
+    """Copy stored weights into a model that a lesson or a learner has defined. Buffers, such as a mask, stay unchanged.
 
     Args:
         message: the error message. `{}` in it becomes a clause about the first difference.

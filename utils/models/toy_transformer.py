@@ -32,7 +32,7 @@ COMMANDS = {"echo": str, "upper": str.upper}
 SAMPLE = "minecraft upper"  # the prompt that shows a model's progress during training
 SHORTEST, LONGEST = 5, 10  # number of letters in a word
 CONTEXT = LONGEST + len(" upper ") + LONGEST + len(".") + 1  # length of the longest text, including its stop token
-REAL_WORDS = (  # the training adds a few of these to each batch; minecraft is held out
+REAL_WORDS = (  # the training adds a few of these words to each batch; minecraft is held out
     "language gradient position encoder matrix vector tensor python notebook learner teacher letter sentence question"
     " answer kitchen garden window mountain river island winter summer morning evening yellow purple orange animal"
     " elephant monkey rabbit turtle penguin dolphin banana cherry potato tomato cabbage pepper butter coffee bottle"
@@ -120,7 +120,7 @@ def random_words(n: int, generator: torch.Generator, length: int | None = None) 
 
 
 def draw_batch(n: int, generator: torch.Generator) -> tuple[Int[Tensor, "n context"], Bool[Tensor, "n context"]]:
-    """Sample `n` completed texts of random words with random commands, all at once.
+    """Sample `n` complete texts at once, each with a random word, a random command and the answer.
 
     Returns:
         tokens: the text, then zeros. The first zero is the stop token.
@@ -133,7 +133,7 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Int[Tensor, "n conte
     commands = torch.tensor([_encode_text(" echo  "), _encode_text(" upper ")])
     place = torch.arange(CONTEXT).expand(n, -1)
     start = size + 6 + shout  # the answer begins after word, space, command, space
-    end = start + size  # the position of its full stop
+    end = start + size  # the position of the answer's full stop
     command = commands[shout[:, 0]].gather(1, (place - size).clamp(0, 6))
     answer = word.gather(1, (place - start).clamp(0, LONGEST - 1)) + 26 * shout
     tokens = torch.where(place < end, answer, STOP)
@@ -386,6 +386,6 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
 def depth_study() -> dict[str, list[float]]:
     """Return the latest results of `bench/toy_transformer.py`.
 
-    They are the shares of exact matches for 1 to 4 layers, with and without positions.
+    The results are the shares of exact matches for 1 to 4 layers, with and without positions.
     """
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

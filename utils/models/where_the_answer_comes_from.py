@@ -60,7 +60,7 @@ def pairs(n: int, seed: int = 0, exchange: str = "giver") -> Pairs:
     if exchange not in ("giver", "receiver"):
         raise ValueError(f'exchange must be "giver" or "receiver"; got {exchange!r}.')
     rng, encode = random.Random(seed), load_tokenizer().encode
-    third_names = random.Random(seed)  # a separate generator, so that both kinds of twins have the same sentences
+    third_names = random.Random(seed)  # a separate generator, so that `exchange` does not change the sentences
     clean, corrupted, names = [], [], []
     for _ in range(n):
         (a, b), place, thing = rng.sample(NAMES, 2), rng.choice(PLACES), rng.choice(THINGS)
@@ -93,7 +93,7 @@ def known_tokens() -> Int[Tensor, "known"]:
 
 
 def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]:
-    """Sample `n` lists of `length` different tokens that the model knows, each written twice: [n, 2 length].
+    """Sample `n` lists of `length` different tokens that the model knows, and repeat each list: [n, 2 length].
 
     Raises:
         ValueError: `length` is below 1 or above the number of known tokens.
@@ -132,7 +132,7 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return a head's slice in the last dimension of queries, keys, values and merged results [..., d_model]."""
+    """Return the slice of the last dimension that belongs to a head, in queries, keys, values and merged results."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 

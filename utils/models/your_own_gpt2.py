@@ -33,7 +33,7 @@ class GPTConfig:
 
 
 def shapes(config: GPTConfig) -> dict[str, list[int]]:
-    """Map the name (without a prefix) of every tensor in a checkpoint to its shape."""
+    """Return the shape of every tensor in a checkpoint, by the name without a prefix."""
     d = config.d_model
     weights = {
         "ln_1": [d], "attn.c_attn": [d, 3 * d], "attn.c_proj": [d, d],
@@ -47,7 +47,7 @@ def shapes(config: GPTConfig) -> dict[str, list[int]]:
 
 
 def named(tensors: Mapping[str, Float[Tensor, "..."]], config: GPTConfig) -> dict[str, Float[Tensor, "..."]]:
-    """Return a checkpoint's tensors by name, without the prefix `transformer.`, after checking names and shapes.
+    """Check a checkpoint's names and shapes. Return its tensors by name, without the prefix `transformer.`
 
     Entries that are not parameters are left out: stored masks, and the output head, which equals the embedding.
 
@@ -68,7 +68,7 @@ def named(tensors: Mapping[str, Float[Tensor, "..."]], config: GPTConfig) -> dic
 
 
 def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
-    """Read every tensor of the installed GPT-2 by its name in the file, and the configuration.
+    """Return the tensors of the installed GPT-2, by their names in the file, and its configuration.
 
     Raises:
         WeightsError: the file is damaged.
@@ -80,7 +80,7 @@ def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
 
 
 def load(model: nn.Module, state: Mapping[str, Float[Tensor, "..."]]) -> nn.Module:
-    """Load the parameters in `state` into the model, and return it in eval mode. Its buffers do not change.
+    """Load the parameters in `state` into the model, and return it in eval mode. The model's buffers do not change.
 
     Raises:
         ValueError: the name or shape of a parameter differs from `state`.

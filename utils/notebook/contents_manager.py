@@ -25,7 +25,7 @@ class CourseContentsManager(AsyncLargeFileManager):
 
     It lists only the notebook of a lesson, not its .md file.
 
-    It keeps the states of widgets that JupyterLab would remove when it saves a lesson.
+    It keeps widget states that JupyterLab would remove when it saves a lesson.
     """
 
     async def get(

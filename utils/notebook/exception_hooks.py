@@ -126,7 +126,7 @@ def _explain_error(error: BaseException, source: str) -> str:
 
 
 def is_defined_above(name: str | None, source: str) -> bool:
-    """Tell whether a cell above the cell with this source defines `name`, in the notebook of this kernel."""
+    """Tell whether this kernel's notebook defines `name` in a cell above the cell with this source."""
     path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # set by Jupyter to the path of the kernel's notebook
     if not name or not path.is_file():
         return False

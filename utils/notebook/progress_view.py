@@ -34,7 +34,7 @@ class ProgressView:
 
     @cached_property
     def pages(self) -> list[LessonProgress]:
-        """All lessons. They are read only when they are first needed, because `due` needs no lesson."""
+        """All lessons. The lessons are read only when they are first needed, because `due` needs no lesson."""
         return load_progress()
 
     @cached_property
@@ -43,7 +43,7 @@ class ProgressView:
         return load_calibration()
 
     def warm_up(self, n: int = AT_MOST) -> WarmUp:
-        """Ask up to `n` predictions and quizzes again that are due for review.
+        """Repeat up to `n` predictions and quizzes that are due for review.
 
         Raises:
             ValueError: `n` is not a positive whole number.

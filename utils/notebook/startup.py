@@ -18,7 +18,7 @@ def _prepare_lesson() -> None:
     if not name or not (root / "utils" / "checks" / f"{name[1]}.py").is_file() or not notebook.is_file():
         return
     if not re.search(r'"?formats"?: "?ipynb,md', notebook.read_text(encoding="utf-8", errors="replace")):
-        return  # a notebook of another project that has the same name
+        return  # another project's notebook with the same name
     sys.path.insert(0, str(root))  # `utils` is a common name, so the course's package must come first
     for variable, first in (("PYTHONPATH", root), ("PATH", Path(sys.executable).parent)):  # for `!python` and `!pip`
         os.environ[variable] = os.pathsep.join(filter(None, [str(first), os.environ.get(variable)]))

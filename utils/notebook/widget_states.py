@@ -16,7 +16,7 @@ STATES = "application/vnd.jupyter.widget-state+json"
 
 
 def lost_widgets(notebook: Mapping[str, Any]) -> set[str]:
-    """Return the ids of the widgets that the outputs of a notebook show, but whose states the notebook lacks.
+    """Return the ids of the widgets that appear in a notebook's outputs, but whose states are missing in the notebook.
 
     Raises:
         KeyError: JupyterLab saved no states in this notebook.

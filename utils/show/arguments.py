@@ -112,7 +112,7 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` strings. Error messages use `what` for the things that the strings name.
+    """Return `given` as a list of `count` strings. Error messages call the named things `what`.
 
     Raises:
         ValueError: `given` is not a list, or it does not contain `count` items.
@@ -126,7 +126,7 @@ def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
 
 
 def parse_position(query: Any, names: Sequence[str]) -> int:
-    """Return the index of the query token. `query` is this index, or a name that occurs only once.
+    """Return the index of the query token. `query` is an index, or a name that occurs only once.
 
     Raises:
         ValueError: the name does not occur exactly once, or the index is out of range.

@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the fraction of the width that numbers need
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # for the numbers, as a fraction of the width
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -189,7 +189,7 @@ def _line_chart(
     logx: bool,
     reference: Any,
 ) -> Picture:
-    """Draw lines and, for lines that are means of runs, a band around each line."""
+    """Draw lines. If a line is a mean of runs, draw a band around it."""
     xs, ys = parse_series(x, series, logx)
     mark = _parse_reference(reference)
     figure, axes = new_chart(2, 2, *chart_size(ys, mark, 2.6))
@@ -231,7 +231,7 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """Return the width and height, in inches, of the area for the lines without their names."""
+    """Return the width and height of the area for the lines, in inches. The names are outside this area."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height

@@ -205,7 +205,7 @@ def compressed_library() -> str | None:
 
 
 def adapt_library(text: str) -> str | None:
-    """Replace the parts of circuitsvis that the course changes. Return None if the library lacks one of them."""
+    """Replace the parts of circuitsvis that the course changes. Return None if a part is missing."""
     text = text.split("//# sourceMappingURL=")[0]  # the page must not request the source map
     for theirs, ours in WORDS.items():
         if theirs not in text:
@@ -233,8 +233,8 @@ class LibraryTracker:
     The first figure that a kernel shows contains the library, and the tracker remembers its cell. If that cell runs
     again, its new output replaces the old one and therefore contains the library. If the cell then shows no figure, or
     if it is deleted, the next figure contains the library. A newly loaded page has a new session and may lack the
-    library, so the first figure in the new session also contains it. Therefore, a figure that lacks the library gets it
-    when its cell runs again.
+    library, so the first figure in the new session also contains it. Therefore, if a figure lacks the
+    library, running its cell again adds the library.
     """
 
     def __init__(self) -> None:
@@ -264,7 +264,7 @@ class LibraryTracker:
             shell.events.register("pre_run_cell", self.on_pre_run_cell)
 
     def on_pre_run_cell(self, info: Any = None) -> None:
-        """Forget the cell whose output contains the library if it is deleted or run again: the output disappears."""
+        """Forget `self.cell` if this cell is deleted or runs again, because its output disappears."""
         cell, _, deleted = _request_info(self.shell, info)
         if self.cell in (cell, *deleted):
             self.cell = None

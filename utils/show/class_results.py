@@ -90,7 +90,7 @@ def standing(
 
 
 def _draw_legend(axes: Axes, names: Sequence[str], left: float, width: float, height: float) -> None:
-    """Draw the colours and their names below the table, in as many lines as necessary."""
+    """Draw a legend of the colours below the table, in as many lines as necessary."""
     from matplotlib.patches import Rectangle
 
     x, y, box = -left, -0.2, 0.11

@@ -1,4 +1,4 @@
-"""Define the colours for figures and HTML. `page.css` of the live pages must repeat them; a test compares both."""
+"""Define the colours for figures and HTML. `page.css` of the live pages must repeat these colours, as a test checks."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
 def text_colour_on(rgba: Sequence[float]) -> str:
-    """Return black or white: the one with the higher WCAG contrast on the colour, which is at least 4.54.
+    """Return black or white, whichever has the higher WCAG contrast on the colour. The contrast is at least 4.54.
 
     White text does not use `paper`, because `paper` becomes dark on a dark page, and text in a coloured cell must not
     change.

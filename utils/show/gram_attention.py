@@ -202,7 +202,7 @@ def _draw_gram_matrix(figure: Figure, x: float, table: np.ndarray, pitch: float,
 def sarrus(names: Sequence[Sequence[str]], title: str | None = None) -> Picture:
     """Draw a 3 × 3 table with its first two columns repeated, and the six diagonals of its determinant.
 
-    Sarrus' rule adds the products along the diagonals that go down, and subtracts the products along the others.
+    Sarrus' rule adds the products along the three falling diagonals, and subtracts those along the three rising ones.
 
     Args:
         names: three rows of three names.

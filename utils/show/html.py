@@ -51,12 +51,12 @@ def code_block(text: str) -> str:
 
 
 def _scrolling(name: str) -> str:
-    """Return attributes with which the keyboard reaches an element that scrolls, in every browser."""
+    """Return attributes that make a scrolling element reachable by keyboard in every browser."""
     return f'tabindex="0" role="group" aria-label="{name}"'
 
 
 def code_lines(lines: Iterable[tuple[str, int, str, str, bool]]) -> str:
-    """Return numbered lines of code as HTML, each with a mark and a note. A highlighted line has a bar on its side.
+    """Return numbered lines of code as HTML, each with a mark and a note. A highlighted line has a bar on the left.
 
     Args:
         lines: for each line: its mark, number, code and note, and whether it is highlighted.

@@ -72,7 +72,7 @@ def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEX
 
 
 def draw_cell_borders(axes: Axes, shape: tuple[int, ...], colour: str, width: float) -> None:
-    """Draw lines of this colour and width between the cells of a table of `shape` [rows, columns]."""
+    """Draw lines between the cells of a table whose `shape` is [rows, columns]."""
     axes.set_xticks(np.arange(shape[1] + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(shape[0] + 1) - 0.5, minor=True)
     axes.grid(which="minor", color=colour, linewidth=width)

@@ -29,7 +29,7 @@ def cuts(
     num_heads: int = 2,
     title: str | None = None,
 ) -> Picture:
-    """Draw a table of positions and entries for each way to split them into heads. Each cell names its head.
+    """Draw a table of positions and entries for each way to split the entries into heads. Each cell names its head.
 
     Args:
         ways: {name: function}, one to three; each function takes x [1, seq, d_out] and num_heads, and returns [1,

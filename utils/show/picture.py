@@ -145,7 +145,7 @@ def new_chart(x: float, y: float, width: float, height: float) -> tuple[Figure, 
 
 
 def new_canvas(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a new figure, and axes without a frame. Their units are inches, and y increases downwards."""
+    """Return a new figure, and axes without a frame. The axes' units are inches, and y increases downwards."""
     figure, axes = new_chart(x, y, width, height)
     axes.set(xlim=(0, width), ylim=(height, 0))
     axes.axis("off")
@@ -158,7 +158,7 @@ def axes_bounds_inches(axes: Axes) -> list[float]:
 
 
 def finish_picture(figure: Figure, title: str | None, default: str, alt: str) -> Picture:
-    """Crop the page to its content, add the title above, and return the picture. Its alt text starts with the title.
+    """Crop the page to its content, add the title above, and return the picture. The alt text starts with the title.
 
     Args:
         title: the title argument of the figure. None draws `default`; "" draws no title.

@@ -18,7 +18,7 @@ from utils.show.text_format import number_text, text_width, token_label, vector_
 
 
 def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Axes, float]:
-    """Add axes with equal aspect that contain `points` [n, 2] and the origin. Return them and the inches per unit."""
+    """Add axes, with equal aspect, that contain `points` [n, 2] and the origin. Return axes and inches per unit."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
     span = high - low
@@ -139,7 +139,7 @@ def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
 
 
 def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
-    """Draw the arc between two vectors. Return `|a| × |b| × cos θ = ` with its numbers ('' if a length is 0)."""
+    """Draw the arc between two vectors. Return `|a| × |b| × cos θ = ` in numbers, or '' if a length is 0."""
     from matplotlib.patches import Arc
 
     lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))

@@ -27,7 +27,7 @@ from utils.show.sizes import CSS_DPI
 
 UNIT = 10  # units per CSS pixel, so that coordinates can be whole numbers
 DPI = UNIT * CSS_DPI
-EM = 500  # units per font size in the outline of a glyph
+EM = 500  # the font size, in the units of a glyph's outline
 # JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides;
 # it may follow the reader's system (prefers-color-scheme). Without a mark and a `color-scheme`, the figure is light.
 # Printed figures are always light.
@@ -39,7 +39,7 @@ _THEME = (
     "@media print{.course-figure{color-scheme:light!important}}"
 )
 _NAMED = {light: name for name, (light, _) in PALETTE.items()}
-_PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash, because no SVG text contains this character
+_PREFIX = "\N{SECTION SIGN}"  # a placeholder for the hash; no text in an SVG contains this character
 
 
 def render_svg(figure: Figure, alt: str) -> str:
@@ -151,7 +151,7 @@ class SvgRenderer(RendererBase):
         self.parts: list[str] = []
         self.shapes: dict[str, str] = {}  # {path data: id} for paths that may be drawn more than once
         self.clips: dict[str, str] = {}  # {path data: id} for clip paths
-        self.lines: tuple[str, str] | None = None  # lines not written yet: SVG attributes and path data
+        self.lines: tuple[str, str] | None = None  # SVG attributes and path data of lines that are not written yet
 
     # ---------------------------------------------------------------- methods that matplotlib calls
 
@@ -214,7 +214,7 @@ class SvgRenderer(RendererBase):
         return look
 
     def _clip(self, gc: GraphicsContextBase, low: np.ndarray, high: np.ndarray) -> str:
-        """Return the attribute that clips a path to its axes; '' if the path is inside them."""
+        """Return the attribute that clips a path to its axes, or '' if the whole path is inside the axes."""
         box = gc.get_clip_rectangle()
         if box is None:
             return ""

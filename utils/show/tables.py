@@ -59,7 +59,7 @@ def draw_signed_table(
 def _draw_numbers_or_scale(
     axes: Axes, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
-    """Write the numbers into the cells of a small table. For a larger table, or if `scale`, draw a colour scale."""
+    """Write the numbers into the cells of a small table. Draw a colour scale for a larger table, or if `scale`."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
@@ -110,7 +110,7 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
 
 
 def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
-    """Name the two columns of a row whose `sizes` are the largest, because the largest is often on the diagonal."""
+    """Name the columns with the two largest `sizes` in a row. The largest alone is often on the diagonal."""
     tops = [f"{names[j]}, {number_text(float(row[j]))}" for j in np.argsort(-sizes, kind="stable")[:2]]
     return f"largest at {', then '.join(tops)}"
 
@@ -181,7 +181,7 @@ def mask(
     default = f"{int(values.sum())} of {values.size} cells are yes"
     if max(n, m) <= 16:
         allowed = [[column for column, yes in zip(columns, row) if yes] for row in values]
-        named = zip(rows or [], allowed)  # a mask has two dimensions, so its rows have names
+        named = zip(rows or [], allowed)  # `rows` is never None here, because a mask has two dimensions
         words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in named)
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."

@@ -95,7 +95,7 @@ def fit_font_size(text: str, size: float, width: float, bold: bool = False) -> f
 
 
 def wrap_text(text: str, width: float, size: float, bold: bool = False) -> list[str]:
-    """Split `text` into lines of at most `width` inches. A wider word is cut."""
+    """Split `text` into lines of at most `width` inches. A word that is wider than a line is cut."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""

@@ -1,4 +1,4 @@
-"""Draw the residual stream of a transformer. The attention and the MLP in every layer read from it and add to it."""
+"""Draw the residual stream of a transformer. In every layer, attention and MLP read from the stream and add to it."""
 
 from __future__ import annotations
 

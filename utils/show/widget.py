@@ -118,7 +118,7 @@ def make_widget(
 
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
-    """Check that `value` is a string, and that it is not blank unless `empty`. Return it.
+    """Return `value`, which must be a string. A blank string is allowed only with `empty`.
 
     Raises:
         ValueError: the check fails. The message calls the value `name`.

@@ -26,7 +26,7 @@ LONGEST = 32
 
 
 class LazyTokenizer:
-    """GPT-2's tokenizer, or one with fewer merges, that is loaded on first use.
+    """GPT-2's tokenizer, or a variant with fewer merges; it is loaded on first use.
 
     Plain encoding and decoding use the tokenizers library, because importing transformers would take longer than many
     checks. All other calls load the tokenizer from transformers.

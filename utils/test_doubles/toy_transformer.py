@@ -42,7 +42,7 @@ class FakeTextModel(nn.Module):
         forced_characters: for some lengths of the text, the characters to predict. For a length within the prompt, the
             prediction is not at the last position.
 
-    In an endless loop, the model raises a RuntimeError.
+    If an answer calls the model without end, the model raises a RuntimeError.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class FakeTextModel(nn.Module):
 class FakeOptimizer:
     """An optimizer with torch's interface that counts its steps. It avoids the slow import of torch's optimizers.
 
-    Each parameter has its own group, as in trainings in which only some parameters have weight decay.
+    Each parameter has its own group, as if only some parameters had weight decay.
 
     Args:
         rate: the learning rate.
@@ -175,7 +175,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
         return None
     loss = result
     if hasattr(result, "__float__"):
-        # If the result has several numbers, they cannot be converted, and the check compares their shape.
+        # A result with several numbers cannot be converted. The check then compares its shape.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
     changed = not all(map(torch.equal, model.parameters(), model.start))

@@ -51,7 +51,7 @@ def require_writable_asset(folder: Path, kept: Collection[str] = (), replace: bo
 
 @contextlib.contextmanager
 def replace_asset(folder: Path, kept: Collection[str] = ()) -> Iterator[Path]:
-    """Yield an empty folder to write into. It replaces `folder` when the block ends without an error.
+    """Yield an empty folder to write into. The new folder replaces `folder` when the block ends without an error.
 
     The files named in `kept` are copied from the older folder. After an error, the older folder is unchanged.
     """
@@ -84,7 +84,7 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Require that a training run completed all its steps. Otherwise, its weights do not match the recipe.
+    """Require that a training run completed all its steps. The weights of an incomplete run do not match the recipe.
 
     Raises:
         PublishError: the training was interrupted.
@@ -96,8 +96,8 @@ def require_finished(history: History, steps: int) -> None:
 def write_card(folder: Path, name: str, device: str, **fields: object) -> None:
     """Fill the model card template `name`, and write it next to `model.safetensors` as `README.md`.
 
-    Every template may use `digest`, `megabytes` and `kilobytes` (of the weights), and `where`, the machine that ran the
-    training, because the results depend on it.
+    Every template may use `digest`, `megabytes` and `kilobytes` (of the weights). It may also use `where`: the
+    device and, on a CPU, the number of threads, because these affect the results.
     """
     weights = (folder / "model.safetensors").read_bytes()
     template = (CARDS / f"{name}.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ The text contains short stories, sentences about who gave what to whom, question
 lists and plain statements. `sentences(seed)` never ends. The same seed gives the same text on every machine and in
 every version of Python.
 
-Some combinations are held out, so that tests can use sentences that a model has never read. A hash selects them: a
+Some combinations are held out, so that tests can use sentences that a model has never read. A hash selects a
 tenth of all pairs of names, and a tenth of all pairs of a place and an object. No text from `sentences` contains a
 held-out combination.
 """
@@ -104,7 +104,7 @@ def sentences(seed: int) -> Iterator[str]:
 
 
 def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists without end. Each contains `shortest` to `longest` different indices into `words`.
+    """Yield lists without end. A list contains `shortest` to `longest` different indices into `words`.
 
     The words in a list never contain a held-out combination.
     """
@@ -119,8 +119,8 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
     """Return `n` different prompts, each with its next word.
 
     An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, the
-    prompt's two names never occur together in `sentences`, and neither do its place and object. Otherwise, both
-    combinations may occur there.
+    prompt's two names never occur together in `sentences`, and neither do its place and object. Otherwise, `sentences`
+    may contain both combinations.
 
     Raises:
         ValueError: `n` different prompts were not found; perhaps fewer exist.
@@ -183,7 +183,7 @@ class _TextSampler:
     # Texts
 
     def gift_prompt(self, a: str, b: str, place: str, thing: str) -> tuple[str, str]:
-        """Return a prompt, and the name of the person who receives the gift and is not the giver.
+        """Return a prompt about a gift, and the name of the person who receives the gift.
 
         An example of a prompt is `When Mary and John went to the store, John gave a drink to`.
         """
@@ -368,7 +368,7 @@ class _TextSampler:
         return text + self.choose(".", "")
 
     def _repeat(self) -> str:
-        """Write a list several times, so that from the second time on, each word predicts the next one."""
+        """Write a list several times. After the first time, each word predicts the next."""
         source = self.choose(WORDS, WORDS, WORDS, ANIMALS, COLORS, NUMBERS, OBJECTS, LETTERS, NAMES)
         n = self.random_integer(3, min(12, len(source) - 1))
         words = self.sample(source, n)

@@ -5,8 +5,9 @@ tokens share one vector, and therefore one logit. In training, log(number of the
 that the softmax counts it once for each of these tokens.
 
 The training has two parts. The first part trains all parameters on texts. The second part starts from these weights,
-rounded as in the stored file. It adds repeated random lists to the texts, until later layers have learned to find which
-token followed the same token before. It does not change the parameters that determine where layer 0's heads attend.
+rounded as in the stored file. It adds repeated random lists to the texts, so that later layers learn to find the
+token that followed an earlier copy of the current token. The second part does not change the parameters that determine
+where layer 0's heads attend.
 """
 
 from __future__ import annotations
@@ -62,15 +63,15 @@ class GPT2MiniRecipe:
     n_head: int = 12
     n_positions: int = 128
     steps: int = 2100  # steps of the first part
-    # The share of steps with short rows, in which the model learns to copy names sooner.
+    # The share of steps with short rows. With short rows, the model learns sooner to copy names.
     short: float = 4 / 7
     short_row: int = 48
     batch: int = 2048  # tokens per step
     rate: float = 2e-3  # AdamW's rate for embeddings, norms and biases
     matrix_rate: float = 1e-2  # Muon's rate for the layers' matrices
     unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
-    push: float = 10.0  # the weight in the loss for the total probability of untrained tokens
-    more: float = 4 / 7  # the number of steps in the second part, divided by that in the first
+    push: float = 10.0  # the loss contains the total probability of untrained tokens times this factor
+    more: float = 4 / 7  # the steps of the second part, divided by the steps of the first
     lists: float = 0.7  # the share of random lists at the beginning of the second part
     attention_rate: float = 5e-3  # AdamW's rate for queries, keys and values in the second part
 
@@ -141,7 +142,7 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
 def train_first_part(
     recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """Train the first part. Return the model on the CPU, rounded to float16 as in the file, and the history."""
+    """Train the first part. Return the model (on the CPU, rounded to float16 as in the file) and the history."""
     with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
@@ -168,7 +169,7 @@ def _train(
     model.to(device)  # pyright: ignore[reportArgumentType]  # a decorator of transformers hides that it is a method
     model.train()
     if device != "cpu":
-        model.set_attn_implementation("eager")  # its backward pass sums in a fixed order
+        model.set_attn_implementation("eager")  # the backward pass of eager attention sums in a fixed order
     extra = untrained_logit_offset(len(data.ids), device)
 
     def step_loss(step: int) -> Tensor:
@@ -187,7 +188,7 @@ def _optimisers(
     """Create Muon for the matrices in the layers, and AdamW for all other parameters.
 
     AdamW also trains the queries, keys and values of layer 0 or, with `attention_rate`, of all layers. Muon's steps are
-    equally long in every direction; with Muon, these heads kept a little weight everywhere. With AdamW, they
+    equally long in every direction: with Muon, the heads kept a little weight everywhere. With AdamW, the heads
     specialise.
     """
     matrices, attention, rest = [], [], []

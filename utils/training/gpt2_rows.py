@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 VOCAB, END = 50257, 50256
-UNKNOWN = -1  # the input for a hidden token
+UNKNOWN = -1  # marks an input token that is replaced with an untrained token
 IGNORED = -100  # marks a position without a target; it is ignore_index in torch's cross entropy
 LIST_LENGTHS = (5, 40)  # the shortest and the longest random list
 
@@ -120,7 +120,7 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
 
 
 def random_token_lists(ids: Int[Tensor, "n_ids"], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists of different trained tokens without end. None contains a held-out combination."""
+    """Yield lists of trained tokens without end. A list contains neither a token twice nor a held-out combination."""
     own = [token for token in ids.tolist() if token != END]
     words = [backend_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))

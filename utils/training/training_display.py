@@ -39,7 +39,7 @@ def open_training_display(
 
 
 def is_in_notebook() -> bool:
-    """Tell whether a notebook shows the output of this process; False for a script or IPython in a terminal."""
+    """Return True if a notebook shows the output of this process, and False for a script or IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
@@ -62,7 +62,7 @@ class TerminalDisplay:
 
 
 class NotebookDisplay:
-    """The loss curve and the model's answers, line by line, for a notebook. It appears after the first step.
+    """The loss curve and the model's answers, line by line, for a notebook. The chart appears after the first step.
 
     The saved notebook keeps the last state, which shows whether the training was stopped early.
 

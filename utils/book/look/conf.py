@@ -18,7 +18,7 @@ source_suffix = {".ipynb": "myst-nb", ".md": "myst-nb"}
 nitpicky = True
 exclude_patterns = []
 
-nb_execution_mode = "off"  # the notebooks contain their outputs
+nb_execution_mode = "off"  # the notebooks already contain their outputs
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4

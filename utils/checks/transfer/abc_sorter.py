@@ -40,7 +40,7 @@ def _gates(A, B, temp, dim):
 def _milestones(dim=-1, change=None):
     """Return the milestones for gates with a softmax along `dim`.
 
-    `change` is the label of the changed gate and its function.
+    `change` is a pair: the label of the changed gates, and the function that changes the gates.
     """
 
     def values(A, B, base, temp):
@@ -58,7 +58,7 @@ def _milestones(dim=-1, change=None):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "no-softmax": right.replace(normalise=lambda scaled: scaled).wrong(

@@ -11,7 +11,7 @@ from utils.feedback.transfer import LessonTask, member, transfer_family
 
 
 def _steps_back(size):
-    """Return [size, size]: how many positions the column lies before the row. Later columns are negative."""
+    """Return [size, size]: how many positions column j lies before row i. Later columns give negative numbers."""
     return torch.arange(size)[:, None] - torch.arange(size)
 
 
@@ -59,7 +59,7 @@ def _wrong(make_mask, message):
 
 
 def _mistakes(make_mask, **more):
-    """Return the mistakes that every task recognises, and `more`."""
+    """Return `more` and the mistakes that every task recognises."""
     look = _look.replace(make_mask=make_mask)
     return {
         **more,

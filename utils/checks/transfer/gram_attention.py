@@ -36,7 +36,7 @@ def _mean(r):
 
 @with_steps
 def _score(q, k, r, *, size=_squared_volume, reference=_of_query, change=torch.neg):
-    """Combine query i, key j and a reference of [batch, seq, d] into the score [batch, i, j]."""
+    """Compute the score [batch, i, j] of query i, key j and a reference; all inputs are [batch, seq, d]."""
     return change(size(q[:, :, None], k[:, None], reference(r)))
 
 
@@ -68,7 +68,7 @@ def _by_loop(size, reference, turn=lambda t: t):
 
 
 def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
-    """Return the milestones for the reference and the size of a task. `turn` brings the inputs to [batch, seq, d]."""
+    """Return the milestones of a task with this reference and size. `turn` brings the inputs to [batch, seq, d]."""
 
     def values(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
@@ -96,7 +96,7 @@ def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
 
 
 def _mistakes(right, wrap=lambda answer: answer, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-negative": Wrong(
@@ -112,7 +112,7 @@ def _mistakes(right, wrap=lambda answer: answer, **more):
 
 
 def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
-    """Return the mistakes of the tasks that use the volume, and `more`."""
+    """Return `more` and the mistakes that the tasks with a volume recognise."""
     terms = {
         "cross-term-once": _five_terms.replace(cross=1).wrong(
             "You count the product of the three dot products only once. In the determinant, it has a factor of 2."

@@ -23,7 +23,7 @@ def _descend(
 ):
     """Answer the questions after gradient descent.
 
-    `force` turns the differences y − β·x − b into factors of the step.
+    `force` maps each example's difference y − β·x − b to the example's weight in the step.
     """
     beta, b = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype), 0.0
     for _ in range(steps):
@@ -62,7 +62,7 @@ def _oracle(loss=_half_square, start=0.0, steps=1, intercept=False):
 
 
 def _milestones(start=0.0, force=lambda left: left, steps=1):
-    """Return the milestones for a start, a force and a number of steps."""
+    """Return the milestones of gradient descent with this start, force and number of steps."""
 
     def values(x_q, x, y):
         beta = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype)
@@ -82,7 +82,7 @@ def _milestones(start=0.0, force=lambda left: left, steps=1):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-divided": right.replace(rate=lambda n, L, d: 1.0).wrong(

@@ -61,7 +61,7 @@ _distance = _norm.replace(divisor=_mean_distance)
 
 
 def _milestones(norm):
-    """Return the milestones of `norm`, an answer with steps."""
+    """Return the milestones of `norm`, an answer with replaceable steps."""
 
     def values(x, w, eps):
         normalised = norm.replace(scale=lambda normed, w: normed)(x, w, eps)
@@ -72,7 +72,7 @@ def _milestones(norm):
 
 
 def _mistakes(norm, scale=lambda normed, w: normed * w, text=(-2, -1), **more):
-    """Return the mistakes that every task recognises, and `more`.
+    """Return `more` and the mistakes that every task recognises.
 
     Args:
         norm: the right answer with its steps.
@@ -105,7 +105,7 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, text=(-2, -1), **more):
 
 
 def _root_mistakes(norm):
-    """Return the mistakes of the tasks that divide by the root of a mean square plus eps."""
+    """Return the mistakes for tasks that divide by √(mean square + eps)."""
     return {
         "eps-outside-the-root": norm.replace(
             divisor=lambda centred, dim, eps: _standard_deviation(centred, dim, 0.0) + eps

@@ -55,7 +55,7 @@ def _attend(
 
 
 def _oracle(columns, join, change_mask=lambda mask: mask, change_weights=lambda all_weights: all_weights):
-    """Compute the oracle one head after the other.
+    """Return an oracle that computes one head after the other.
 
     Args:
         columns: function of `(d, n_heads, head)` that returns the entries of a head.
@@ -93,7 +93,7 @@ def _back_in_place(results, heads):
 
 
 def _milestones(split=_split, change_mask=lambda mask: mask, change_weights=None):
-    """Return the milestones for a way to split and to change the mask and the weights."""
+    """Return the milestones for the functions that split into heads, change the mask and change the weights."""
 
     def values(q, k, v, n_heads, mask):
         q, k, v = (split(part, n_heads) for part in (q, k, v))
@@ -122,7 +122,7 @@ def _sum_heads(x):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "one-head": Wrong(

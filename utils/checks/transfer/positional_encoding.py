@@ -56,7 +56,7 @@ def _rotate(
     turn=_turn,
     base_is=lambda base: base,
 ):
-    """Rotate the pairs that `cut` returns by position × speed, and join them again with `join`."""
+    """Cut x into pairs with `cut`, rotate each pair by position × speed, and join the pairs with `join`."""
     angles = at(x) * base_is(base) ** -exponents(x.shape[-1])
     return join(*turn(*cut(x), angles.cos(), angles.sin()))
 
@@ -110,7 +110,7 @@ def _first_half_oracle(x, base):
 
 
 def _milestones(at=lambda x: _count(x, 1), rotated=lambda d: d):
-    """Return the milestones for a way to count positions, and the number of entries that are rotated."""
+    """Return the milestones of a task that counts positions with `at` and rotates the first `rotated(d)` entries."""
 
     def values(x, base):
         exponents = _exponents(rotated(x.shape[-1]))
@@ -127,10 +127,7 @@ def _milestones(at=lambda x: _count(x, 1), rotated=lambda d: d):
 
 
 def _mistakes(rotate, **more):
-    """Return the mistakes that every task recognises, and `more`, which may replace some of them.
-
-    `rotate` is the right answer with its steps.
-    """
+    """Return the mistakes that every task recognises, updated with `more`. `rotate` is the correct answer."""
     return {
         "other-direction": rotate.replace(turn=lambda a, b, cos, sin: _turn(a, b, cos, -sin)).wrong(
             "You rotate the pairs clockwise. Rotate them counterclockwise, as in this lesson: the minus sign belongs"
@@ -288,7 +285,7 @@ transfer_family(
             returns=Float("batch seq d"),
             properties=[batch_independent()],
             milestones=_milestones(rotated=lambda d: d // 2),
-            # With d = 4 there is only one pair, so no case can show its exponent.
+            # With d = 4, only one pair is rotated. Its exponent is always 0, so this case cannot show a wrong exponent.
             cases=lambda rand: [
                 case(rand(2, 5, 8), 100.0),
                 case(rand(3, 2, 12), 50.0),

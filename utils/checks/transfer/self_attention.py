@@ -79,7 +79,7 @@ def _milestones(score, turn=lambda x: x):
 
 
 def _mistakes(score, wrap=lambda answer: answer, **more):
-    """Return the mistakes that every task recognises, and `more`."""
+    """Return `more` and the mistakes that every task recognises."""
     mix = _mix.replace(score=score)
     common = {
         "wrong-axis": Wrong(

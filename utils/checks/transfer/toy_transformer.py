@@ -70,7 +70,7 @@ def _milestones(right):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "everything-counts": right.replace(counts=torch.ones_like).wrong(

@@ -66,7 +66,7 @@ def _change_head(
 
 
 def _oracle(change):
-    """Return an oracle that adds the effect of the change in the head's results to the result of out_proj."""
+    """Return an oracle with a hook that corrects the result of out_proj by the effect of `change`."""
 
     def answer(model, tokens, layer, head):
         entries = head_columns(model, head)
@@ -84,7 +84,7 @@ def _oracle(change):
 
 
 def _milestones(change):
-    """Return the milestones for a change: the input of out_proj, the results of the head, and both after the change."""
+    """Return the milestones for a change: the input of out_proj and the head's results, before and after the change."""
 
     def values(model, tokens, layer, head):
         steps, entries = {}, head_columns(model, head)
@@ -129,7 +129,7 @@ def _wrong_change(change, message):
 
 
 def _mistakes(change, **more):
-    """Return the mistakes that every task recognises, and `more`. `change` is the right change."""
+    """Return `more` and the mistakes that every task recognises. `change` is the right change."""
     right = _change_head.replace(change=change)
     return {
         **more,

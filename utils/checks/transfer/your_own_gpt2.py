@@ -121,7 +121,7 @@ def _milestones(join=_oldest_first, distances=_distances, bias=_without_bias, no
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that every task recognises, and `more`. `right` is the right answer with its steps."""
+    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-scaled": right.replace(divisor=lambda d_head: 1.0).wrong(

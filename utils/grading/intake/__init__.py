@@ -1,1 +1,1 @@
-"""Read what a class handed in: archives, rosters, and the student and the lesson that each file belongs to."""
+"""Read what a class handed in, and find the student and the lesson that each file belongs to."""

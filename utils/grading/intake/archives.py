@@ -23,7 +23,7 @@ from utils.learning.sharing import FILE_NAME
 
 MEGABYTE = 10**6
 MAX_FILE = LARGEST  # `coginst grade` has the same limit.
-# Folders and files of macOS, Jupyter, Python, Windows and nbgrader that nobody handed in.
+# Folders and files that macOS, Jupyter, Python, Windows and nbgrader create. No student means to hand them in.
 LEFT_BEHIND = (
     *("__MACOSX", ".DS_Store", ".ipynb_checkpoints", "__pycache__", "Thumbs.db", "desktop.ini", "timestamp.txt"),
 )
@@ -125,7 +125,7 @@ def iter_homes(pattern: str) -> Iterator[SourceFile]:
 
 
 def _readable_files(files: Iterator[SourceFile]) -> Iterator[SourceFile]:
-    """Yield the files. If a folder cannot be read, yield its refusal, and no further files."""
+    """Yield the files. If a folder cannot be read, the last item contains the reason instead of a file."""
     try:
         yield from files
     except ArchiveError as error:
@@ -134,8 +134,8 @@ def _readable_files(files: Iterator[SourceFile]) -> Iterator[SourceFile]:
 
 def _iter_home(home: Path, path: Path) -> Iterator[SourceFile]:
     """Yield the files at `path`, a file or folder in a home. Each path in the result is relative to `path`."""
-    # The command runs as root, so a link could lead to another user's files. A user can also replace a folder by a link
-    # between this check and the reading, so a file must belong to the owner of the home.
+    # The command runs as root, so a link could lead to another user's files. Between this check and the reading, a user
+    # can also replace a folder with a link. Therefore, a file must belong to the owner of the home.
     owner = home.lstat().st_uid
     if path.resolve() != home.parent.resolve() / path.relative_to(home.parent):
         yield SourceFile("", PurePosixPath(), 0, _refusal_reason(stat.S_IFLNK, 0), bytes)
@@ -152,7 +152,7 @@ def _iter_home(home: Path, path: Path) -> Iterator[SourceFile]:
 
 
 def clean_path(path: str) -> PurePosixPath:
-    """Return a path without hidden characters, in the Unicode form of the rosters. macOS uses a different form."""
+    """Return a path without hidden characters, in Unicode form NFC. Rosters use this form, but macOS does not."""
     return PurePosixPath(unicodedata.normalize("NFC", clean_text(path)))
 
 
@@ -184,7 +184,7 @@ def _iter_folder(folder: Path, top: Path, owner: int | None = None) -> Iterator[
 
 
 def _refusal_reason(mode: int, size: int) -> str:
-    """Return why a file of this mode and size is not read; "" if it is read."""
+    """Return why a file with this mode and size must not be read, or "" if it may be read."""
     if stat.S_ISLNK(mode):
         return "It is a link, and links are not followed. Hand in the file itself."
     if stat.S_IFMT(mode) and not stat.S_ISREG(mode):
@@ -222,7 +222,7 @@ def _read_file(path: Path, owner: int | None) -> bytes:
 def _iter_zip(
     file: Path | io.BytesIO, source: str, within: PurePosixPath, limits: ArchiveLimits
 ) -> Iterator[SourceFile]:
-    """Yield the files of a zip. `within` is the path of the zip inside its source, empty for the source itself.
+    """Yield the files of a zip. `within` is the zip's path inside its source; it is empty if the zip is the source.
 
     Raises:
         ArchiveError: the file cannot be read as a zip, or it exceeds the limits.

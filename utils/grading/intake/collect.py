@@ -77,7 +77,7 @@ class IntakeRow:
 class CollectSummary:
     """The outcome of `collect`: the folder, the students and lessons in it, and the rows of `intake.csv`.
 
-    Of the counts, `file_count` counts the files of lessons, and `shared_count` counts the students' `learning.json`.
+    `file_count` is the number of lesson files, and `shared_count` the number of `learning.json` files.
     """
 
     folder: Path
@@ -137,7 +137,7 @@ class _Intake:
         self.versions: list[SubmissionVersion] = []
         self.records = LearnerRecords(content)
         self.rows: list[IntakeRow] = []
-        self.seen: set[str] = set()  # the locations of the files of this run
+        self.seen: set[str] = set()  # the locations of all files that this run has read
         self.unclear: set[Student] = set()  # students who may own a file whose owner is ambiguous
 
     # --- sources ------------------------------------------------------------------------------------
@@ -224,8 +224,8 @@ class _Intake:
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.
 
-        If the content does not identify the lesson, the lesson in the file's name is used, provided that the file
-        cannot be read or mentions at least one exercise of that lesson.
+        If the content does not identify the lesson, use the lesson in the file's name. This requires that the file
+        cannot be read, or that it mentions an exercise of that lesson.
         """
         text = content.decode("utf-8", "replace")
         if stem := lesson_detection.detect_lesson(text, self.known):
@@ -252,7 +252,7 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """Add the files that `out` already contains, and its rows about files that are not in the new sources.
+        """Add the files in `out`, and the rows of its `intake.csv` about files that the new sources do not contain.
 
         Raises:
             CollectError: `out` contains a student who is not on the roster.
@@ -333,12 +333,13 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name, because a second run finds the earlier version in `out` and writes the same row.
+    # The row contains no file name, so that a second run, which reads the earlier version from `out`, writes the same
+    # row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
-    """Yield the rows, with the files of each person who is not on the roster merged into one row."""
+    """Yield the rows. If a person is not on the roster, one row lists all files of this person."""
     files: dict[str, list[IntakeRow]] = defaultdict(list)
     for row in rows:
         if row.what == STRANGER:

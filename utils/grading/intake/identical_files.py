@@ -1,4 +1,4 @@
-"""Find identical files of several students that chance does not explain."""
+"""Find identical files of several students, and leave out those that chance explains."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 
 
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
-    """Return whether the same file of several students is no sign of copying.
+    """Return whether several students can have this file without copying.
 
-    A file is usual if chance alone explains at least one pair of students with this file. The estimate assumes that
-    students write the changed cells independently, and each cell as often as the students with other files do.
+    A file is usual if chance alone explains at least one pair of students with this file. The estimate treats the
+    changed cells as independent, and takes the probability of each cell from the students with other files.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.

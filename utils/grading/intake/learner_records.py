@@ -1,4 +1,4 @@
-"""Keep the files about a student's learning beside the lessons: `progress.json` and `learning.json`.
+"""Store each student's `progress.json` and `learning.json` in the folder with the student's lessons.
 
 Grading does not read these files. `progress.json` contains the number of tries. `learning.json` is here only if the
 student chose to hand it in.
@@ -28,7 +28,7 @@ def record_name(file: str) -> str | None:
 
 
 class LearnerRecords:
-    """The newest file of each kind and student.
+    """The newest file of each kind for each student.
 
     Args:
         content: a folder for temporary copies.
@@ -39,7 +39,7 @@ class LearnerRecords:
         self._ranks: dict[Path, tuple[int, int]] = {}
 
     def add(self, student: Student, name: str, content: bytes, mtime: float, upload_number: int = 0) -> None:
-        """Keep a file unless a newer one is kept.
+        """Keep a file unless a newer file of the same kind is already kept.
 
         Args:
             name: the result of `record_name`.

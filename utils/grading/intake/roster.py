@@ -32,7 +32,7 @@ HEADERS = {
 }
 COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling in spellings.split()}
 DELIMITERS = ",;\t"
-# Moodle's grading worksheet can have these numbers in its "ID" column.
+# Moodle's grading worksheet can contain values like this in its "ID" column.
 PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")
 # Windows reserves the first of these names; .csv is the suffix of the tables that are written here.
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")
@@ -70,7 +70,7 @@ class Student:
 
     @property
     def folder(self) -> str:
-        """The name of the student's folder: the id, or a safe form of it if the id is not valid on every system."""
+        """The name of the student's folder: the id if every system accepts it, otherwise a safe form of the id."""
         return safe_file_name(self.id)
 
 

@@ -80,12 +80,12 @@ class OwnerLookup:
         return Owner(None, called, path.name, reason="Its path contains no id, email address or name from the roster.")
 
     def find_user(self, user: str, file: str) -> Owner:
-        """Return the owner of a file, whose user name on JupyterHub is known."""
+        """Return the owner of a file, found by the owner's user name on JupyterHub."""
         reason = f"The roster has no user {user}. Add a column “hub user” with the user names of the hub."
         return self._match_name(user, file) or Owner(None, user, file, reason=reason)
 
     def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
-        """Find the student by the system's number if the roster has it, otherwise by the name."""
+        """Find the student by the LMS's number if the roster contains this number, otherwise by the name."""
         if students := self._by[system].get(number):
             other = name_key(name) != name_key(students[0].name)
             reason = f"The file's path names {name}, but {number} is the number of {students[0].name}." if other else ""

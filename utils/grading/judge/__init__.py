@@ -1,1 +1,1 @@
-"""Judge answers and store the verdicts. The judge never executes student code; it asks a runner in the sandbox."""
+"""Judge answers and store the verdicts. The judge never executes student code; a runner in the sandbox does."""

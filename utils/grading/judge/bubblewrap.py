@@ -62,7 +62,7 @@ def platform_problem() -> str | None:
 
 
 def isolation_problem() -> str | None:
-    """Return why this machine cannot isolate answers and what to do about it; None if it can."""
+    """Return None if this machine can isolate answers, otherwise the problem and the remedy."""
     if why := platform_problem():
         return why
     if os.uname().machine not in ARCHITECTURES:
@@ -83,7 +83,7 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return why the system forbids bubblewrap's namespaces, if this can be found out, and what to do."""
+    """Return what to do if the system forbids bubblewrap's namespaces, and the reason if it is known."""
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
@@ -154,7 +154,8 @@ def _bwrap_command() -> list[str]:
     mounts = [*_system_mounts()]
     for source, target in course_mounts():
         mounts += ["--ro-bind", source, target]
-    # The fork server has a /tmp because some libraries need it to load. Each exercise mounts its own /tmp over it.
+    # The fork server has a /tmp because some libraries need one when they are loaded. Each exercise mounts its own /tmp
+    # over it.
     final_mounts = "--proc /proc --dev /dev --tmpfs /tmp --remount-ro / --remount-ro /dev --chdir /"
     return [bwrap, *options.split(), *mounts, *final_mounts.split(), "--"]
 
@@ -188,7 +189,7 @@ def _is_mounted(path: str) -> bool:
 
 
 def _package_mounts() -> dict[str, str]:
-    """Return the runner's path of each package folder; it is never in /tmp, even if the repository is."""
+    """Return where the runner finds each package folder. This is never in /tmp, even if the repository is there."""
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 

@@ -25,7 +25,7 @@ OPTIONS = (
 
 
 def container_problem(image: str) -> str | None:
-    """Return why this machine cannot isolate answers in containers and what to do about it; None if it can."""
+    """Return None if this machine can isolate answers in containers, otherwise the problem and the remedy."""
     program = _find_program()
     if program is None:
         return "Neither podman nor docker is installed. Install podman, or use --isolation bwrap."

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from utils.feedback.observe import Observation
 
-MOST = 4096  # maximum number of elements of a tensor to include
+MOST = 4096  # maximum number of elements to include from a tensor
 TEXT = 1000  # maximum number of characters to include for anything except numbers
 SUMS = 2  # number of weighted sums of each tensor
 STEP = 1e-3  # the rounding step of a sum, relative to the largest number

@@ -53,7 +53,7 @@ class RemoteRunner:
         return self._traits
 
     def __getattr__(self, method: str) -> Any:
-        """Return any other method of `Runner`; it only sends its arguments.
+        """Return any other method of `Runner`. The method only sends its arguments to the runner.
 
         Raises:
             AttributeError: `Runner` has no such method.
@@ -63,7 +63,7 @@ class RemoteRunner:
         return functools.partial(self._call, method)
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the runner, without the notes of cases, which only the judge needs."""
+        """Call a method of the runner. Do not send the notes of cases, because only the judge needs them."""
         result = self.session.call(method, *map(_drop_notes, args), **{n: _drop_notes(a) for n, a in kwargs.items()})
         if isinstance(result, Observation) and (failure := result.failure):
             if failure.type == "MemoryError" or any(words in failure.text for words in NO_MEMORY):

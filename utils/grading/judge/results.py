@@ -22,7 +22,7 @@ SCHEMA = 1
 
 State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
-]  # stopped: a limit of time or memory, or the process ended early; unreadable: the file is not a lesson
+]  # stopped: the answer hit a time or memory limit, or its process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
 # If a lesson has only these states, its points are left empty instead of 0, because the instructor decides on them.
 NOT_GRADED = ("absent", "unreadable")
@@ -157,7 +157,7 @@ def result_path(folder: str | Path, student: str, lesson: str) -> Path:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written; a file name that is not UTF-8 cannot."""
+    """Return whether a text can be written. A file name that is not UTF-8 cannot be written."""
     return not re.search("[\ud800-\udfff]", text)
 
 

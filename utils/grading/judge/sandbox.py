@@ -59,7 +59,7 @@ START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very 
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
 PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
-PRELOAD_HINTS = {  # words in a notebook, and the optional preload that each one suggests
+PRELOAD_HINTS = {  # words in a notebook, and the optional preload that each word suggests
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
@@ -96,7 +96,7 @@ class RemoteAnswerNotFound(Exception):
         self.failure = failure
 
 
-# the type of each result that a runner may send, by method: the schema of the replies
+# for each method of the runner, the type that its result must have
 RESULT_TYPES: dict[str, Any] = {
     name: get_type_hints(method)["return"]
     for interface in (PageLoader, Runner)
@@ -174,7 +174,7 @@ class Sandbox(contextlib.AbstractContextManager):
     def _start_runner(self, packet: bytes, theirs: socket.socket) -> bool:
         """Ask the fork server to prepare for a notebook and start a runner; return whether it started.
 
-        The time for this does not count towards the limits of the exercise.
+        The time that this takes does not count towards the limits of the exercise.
         """
         control = self._ensure_started()
         control.settimeout(START_TIMEOUT)
@@ -185,7 +185,7 @@ class Sandbox(contextlib.AbstractContextManager):
             return False
 
     def wait_for_exit(self, kill: bool) -> ProcessExit:
-        """Wait until the last runner has ended, or end it if `kill` is true, and return how it ended."""
+        """Wait until the last runner has ended, and return how it ended. If `kill` is true, end it first."""
         control = self._control
         if control is None:
             return ProcessExit(-9, 0.0)
@@ -251,7 +251,7 @@ class Sandbox(contextlib.AbstractContextManager):
                 os.close(ended)
         ours, theirs = socket.socketpair()
         theirs.close()
-        return ours  # This connection is closed, like that of a fork server that has ended.
+        return ours  # The judge treats this closed connection as a fork server that has ended.
 
 
 class Session(contextlib.AbstractContextManager):
@@ -356,7 +356,7 @@ class Session(contextlib.AbstractContextManager):
         return ended
 
     def _end(self, over: RunnerStopped | None) -> RunnerStopped:
-        """Close the session and return the exception to raise: `over`, or one that explains the exit status."""
+        """Close the session. Return the exception to raise: `over`, or an exception that explains the exit status."""
         ended = self._finish(at_once=over is not None)
         self.over = over or _explain_exit(ended, self.limits)
         return self.over

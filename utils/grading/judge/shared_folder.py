@@ -19,7 +19,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
     """Locks on the submissions that this process is grading, so that several processes can share the work.
 
     Each submission is one byte of a file in the folder of the results. The system releases the locks of a process that
-    dies. Some disks and Windows have no such locks. There, every process grades all submissions.
+    dies. Windows and some file systems have no such locks. There, every process grades all submissions.
     """
 
     def __init__(self, out: Path) -> None:
@@ -30,7 +30,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
         self.file.close()
 
     def take(self, student: str, lesson: str) -> bool:
-        """Lock a submission, and return whether no other process has locked it."""
+        """Lock a submission. Return False if another process has locked it, otherwise True."""
         try:
             self._lock(student, lesson)
         except OSError as error:
@@ -53,7 +53,7 @@ class SubmissionLocks(contextlib.AbstractContextManager):
 
 
 def _create_seed(path: Path) -> None:
-    """Write a random seed, unless another process writes one at the same time.
+    """Write a random seed, unless another process has just written one.
 
     A hard link makes the complete file appear at once, and never replaces a file.
     """

@@ -19,7 +19,7 @@ from utils.feedback.exercise import Exercise, all_exercises
 from utils.learning.sharing import FILE_NAME
 
 LARGEST = 20 * 10**6  # maximum size of a notebook, in bytes; notebooks with pictures usually have a few megabytes
-NOT_COLLECTED = "This file was not collected: "  # begins the text that `collect` writes for a refused file
+NOT_COLLECTED = "This file was not collected: "  # `collect` replaces a refused file with a text that begins like this
 _YOURS = re.compile(rb"yours\(\s*\\?[\"'](\w+)")
 
 
@@ -64,7 +64,7 @@ def lessons_by_exercise() -> dict[str, str]:
 
 
 def student_folders(folder: Path) -> list[str]:
-    """Return the names of the students' folders. Leave out students who handed in `learning.json` and no lesson.
+    """Return the names of the students' folders. Leave out students who handed in `learning.json` but no lesson.
 
     Raises:
         GradingError: the folder does not exist or contains no student's folder.
@@ -79,7 +79,7 @@ def student_folders(folder: Path) -> list[str]:
 
 
 def submitted_lessons(folder: Path) -> list[str]:
-    """Return the stems of the lessons with exercises that at least one student handed in. Raises `GradingError`."""
+    """Return the stems of the lessons that have exercises and that a student handed in. Raises `GradingError`."""
     there = {path.stem for student in student_folders(folder) for path in lessons.all_lessons(folder / student)}
     return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
 

@@ -49,7 +49,7 @@ class Verdict:
     may_be_blocked: bool = False
 
 
-@functools.cache  # The results of oracles are cached for each object.
+@functools.cache  # Oracle results are cached for each exercise object, so return the same object again.
 def with_seed(exercise: Exercise, seed: int | None) -> Exercise:
     """Return the exercise with other numbers in its random cases, so that results recorded in advance do not pass."""
     cases = exercise.cases
@@ -121,7 +121,7 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # Idle answers may use this many seconds of wall time in total. After that, each may use only the CPU limit.
+        # Idle answers may use this many seconds of wall time in total. Then the CPU limit applies to wall time too.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -182,7 +182,7 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
-        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the notebook with its answer.
+        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the notebook that answers it.
 
         Exercises are left out if the student's answer does not pass and the reference answer may not be used.
         """
@@ -280,7 +280,7 @@ class _Grading:
             session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
             report = diagnose_with_runner(exercise, cast(Runner, remote))
-            if report and remote.has_impossible_count:  # A wrong answer may return an argument without any operation.
+            if report and remote.has_impossible_count:  # A wrong answer may simply return an argument.
                 raise session.stop_tampered("a number of operations that its result contradicts")
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
@@ -304,7 +304,7 @@ class _Grading:
         return Verdict(report, "failed", wrong, may_be_blocked=True)
 
     def _note_stop(self, stop: RunnerStopped, exercise: str) -> None:
-        """Record an incident if the runner violated the protocol; it can exceed a limit or crash by accident."""
+        """Record an incident if the runner violated the protocol. Other stops, such as a crash, can be accidents."""
         if stop.kind == "tampering":
             self.incidents.append(Incident("tampering", exercise, stop.detail))
 

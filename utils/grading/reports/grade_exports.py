@@ -2,9 +2,9 @@
 
 Canvas's `lib/gradebook_importer.rb` requires the columns Student, ID, SIS User ID, SIS Login ID and Section, then a
 column for each assignment. It reads the row "Points Possible" below the header, and ignores empty cells. Moodle's
-`grade/import/csv` maps one column to the user and the others to grades. If the user cell of a row is empty, it assigns
-the row to the user of the row above, so a column for users must have no empty cells. Gradescope reads a `results.json`
-from an autograder.
+`grade/import/csv` maps one column to the user and the others to grades. If a row's user cell is empty, Moodle assigns
+the row to the user of the row above. The user column must therefore have no empty cells. Gradescope reads a
+`results.json` from an autograder.
 """
 
 from __future__ import annotations

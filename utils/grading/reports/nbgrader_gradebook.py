@@ -111,7 +111,7 @@ def _submission_notebook(book: Any, missing: type[Exception], student: str, stem
 
 
 def _set_score(grade: Any, exercise: ExerciseResult) -> None:
-    """Set the points, in proportion to the cell's maximum; in undecided states, request a manual grade instead."""
+    """Set the points in proportion to the cell's maximum. In an undecided state, request a manual grade instead."""
     earned = None if exercise.state in UNDECIDED else grade.max_score * exercise.points / exercise.max_points
     if grade.manual_score is None:
         grade.needs_manual_grade = earned is None

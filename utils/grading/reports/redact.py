@@ -7,14 +7,14 @@ import re
 from utils.grading.intake.roster import Student
 
 HIDDEN = "▒▒▒"
-# A part of a name with at least SHORTEST letters is removed as a whole word in comments and strings; with at least
-# TELLING letters it is removed everywhere, also inside identifiers.
+# A part of a name with at least SHORTEST letters is removed where it is a whole word in a comment or string. A part
+# with at least TELLING letters is removed everywhere, even inside identifiers.
 SHORTEST, TELLING = 3, 5
 _PROSE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 
 
 def redact_name(text: str, student: Student | None) -> str:
-    """Return `text` without the student's id, login, email address and the parts of the name.
+    """Return `text` without the student's id, login, email address and any part of the student's name.
 
     A short part of a name, such as "Max", can also be a Python name, so it is removed only from comments and strings.
     """

@@ -44,7 +44,7 @@ def student_page(student: Student, lessons: Sequence[LessonResult]) -> str:
 def describe_states(results: Sequence[ExerciseResult]) -> str:
     """Return how many results are in each state, such as "5 passed, 1 failed".
 
-    If all are absent or all are unreadable, return only that word.
+    If all results are absent, or all are unreadable, return only that word.
     """
     counts = Counter(result.state for result in results)
     if len(counts) == 1 and results[0].state in NOT_GRADED:

@@ -26,7 +26,7 @@ from utils.grading.judge.results import (
     ungraded_result,
 )
 
-WRONG = ("failed", "stopped")  # states of answers that exist and do not pass
+WRONG = ("failed", "stopped")  # states of an answer that exists but does not pass
 MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
 
 
@@ -212,7 +212,7 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ATTEMPTS = {  # text before the audit log entries of one kind; all other details are complete sentences
+ATTEMPTS = {  # for each kind of incident, the text before its audit log entries; other details are complete sentences
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
     "file": "The answer tried to access files outside its folder",
@@ -222,7 +222,7 @@ MOST_DETAILS = 3
 
 
 def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
-    """Merge incidents of the same kind in an exercise, and then exercises with the same incidents."""
+    """Merge all incidents of the same kind in an exercise, and then merge the exercises with equal incidents."""
     details: dict[tuple[str, str], list[str]] = defaultdict(list)
     for incident in incidents:
         details[incident.kind, incident.exercise].append(incident.detail)
@@ -300,7 +300,10 @@ def complete_results(
 def read_student_results(
     results: Path, handed_in: Path, student: Student, columns: Sequence[Column]
 ) -> dict[str, LessonResult]:
-    """Read one student's results, by lesson. A damaged or missing result of a lesson that was handed in is ungraded."""
+    """Read one student's results, by lesson.
+
+    If a lesson was handed in and its result is damaged or missing, the lesson counts as ungraded.
+    """
     found: dict[str, LessonResult] = {}
     for absent in complete_results(columns, student, {}):
         path = results / student.folder / f"{absent.lesson}.json"

@@ -86,7 +86,7 @@ def _requested_names(node: ast.AST) -> Iterator[str]:
 
 
 def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
-    """Yield the calls of the function with this name."""
+    """Yield the calls to the function with this name."""
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function:
             yield call
@@ -130,8 +130,8 @@ class NotADefinition(Exception):
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
     """Return the answer that a notebook gives to an exercise.
 
-    A function or class comes from the notebook's definitions. If it reads a name that a cell computes, or if the
-    exercise asks for a value, the notebook's cells run up to the answer instead.
+    A function or class comes from the notebook's definitions. In two cases, the notebook's cells run up to the answer
+    instead: the function or class reads a name that a cell computes, or the exercise asks for a value.
 
     Args:
         names: additional names that a notebook provides, such as `display`.
@@ -176,7 +176,7 @@ def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
-    """Return whether the name has no value because `yours` rejected it; running the notebook would not help then."""
+    """Return whether the name has no value because `yours` rejected it. Running the notebook would not change that."""
     try:
         getattr(module, name)
     except AttributeError as error:
@@ -185,7 +185,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, directly or through functions of the notebook that it uses."""
+    """Return the global names that an answer reads, directly or through the notebook's functions that it uses."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
@@ -201,7 +201,8 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """Run the notebook up to the answer and return the value of `name`.
 
-    Execution stops after the last cell that binds the name. If later cells check a value, it stops after these.
+    Execution stops after the last cell that binds the name. If the answer is a value and a later cell checks it,
+    execution stops after the last such cell.
 
     Raises:
         AnswerNotFound: no cell binds the name, or its cell failed.
@@ -256,7 +257,7 @@ def _is_checked(tree: ast.Module, name: str) -> bool:
 
 
 class NullObject:
-    """An object on which every call does nothing. It replaces `check`, `show` and similar names in the runner."""
+    """An object whose calls and methods do nothing. It replaces `check`, `show` and similar names in the runner."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> NullObject:
         return self

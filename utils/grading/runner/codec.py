@@ -239,7 +239,7 @@ def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
 
 
 def _validate_entry(entry: Any, bounds: Bounds) -> None:
-    """Check that the dtype is known, the shape is within the bounds, and the number of bytes fits both.
+    """Check that the dtype is known, the shape is within the bounds, and the number of bytes matches both.
 
     Raises:
         ProtocolError: one of these checks fails.
@@ -254,7 +254,7 @@ def _validate_entry(entry: Any, bounds: Bounds) -> None:
 
 
 def validate_shape(shape: Any, bounds: Bounds) -> list[int]:
-    """Return `shape` if a tensor may have it.
+    """Return `shape` if it is valid for a tensor.
 
     Raises:
         ProtocolError: `shape` is not a list of sizes, or exceeds the bounds.

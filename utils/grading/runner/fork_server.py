@@ -58,7 +58,7 @@ def _serve(control: socket.socket, isolation: Isolation) -> None:
         if not packet:
             return
         if not descriptors:
-            continue  # This request would end a child that has already ended.
+            continue  # This is a request to end a child that has already ended.
         request = json.loads(packet)
         for hint in request["likely"]:
             _preload_optional(hint)
@@ -81,11 +81,11 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Load "optimisers", "gpt2" or "plots" once for all children, because each notebook would need about a second."""
+    """Load "optimisers", "gpt2" or "plots" once for all children, which saves each notebook about a second."""
     with contextlib.suppress(Exception):  # If a notebook needs the module, the error occurs again there.
         if what == "plots":
             importlib.import_module("matplotlib.pyplot")
-            importlib.import_module("matplotlib.font_manager")  # starts other programs, which list the fonts
+            importlib.import_module("matplotlib.font_manager")  # runs other programs to list the fonts
         else:
             importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
         if what == "gpt2":

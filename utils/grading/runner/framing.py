@@ -153,7 +153,7 @@ _HIDDEN |= dict.fromkeys([*range(0x2066, 0x206A), *range(0xD800, 0xE000)], "\uff
 
 
 def clean_text(text: str) -> str:
-    """Return a text without control characters, marks of direction and lone surrogates."""
+    """Return a text without control characters, direction marks and lone surrogates."""
     return text if text.isprintable() else text.translate(_HIDDEN)
 
 

@@ -128,7 +128,7 @@ def _run_and_exit(work: Callable[[], None], limits: ResourceLimits, isolation: I
 
 
 def _set_up_namespace() -> None:
-    """Mount a new /proc and /tmp and drop all capabilities, as the first process of a new PID namespace."""
+    """In the first process of a new PID namespace, mount a new /proc and /tmp and drop all capabilities."""
     _call_libc("unshare", _NEWNS | _NEWIPC)
     _call_libc("mount", None, b"/", None, _REC | _PRIVATE, None)
     _call_libc("mount", b"proc", b"/proc", b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC, None)
@@ -163,7 +163,7 @@ def _apply_limits(limits: ResourceLimits) -> None:
 
 
 def _call_libc(name: str, *arguments: object) -> None:
-    """Call a function of the C library.
+    """Call a C library function.
 
     Raises:
         OSError: the function fails.

@@ -2,7 +2,8 @@
 
 A request names a method of `PageLoader` or `Runner` and contains its arguments. A reply contains the outcome. The
 return annotation of the method is the schema of its result, and the judge rejects any other data. To add a method, add
-it to `Runner` and `InProcessRunner` in `utils.feedback.runner`; the two ends of the connection stay the same.
+it to `Runner` and `InProcessRunner` in `utils.feedback.runner`. The code at the two ends of the connection needs no
+change.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ AuditNote = tuple[AuditKind, Text]
 
 
 class Request(msgspec.Struct):
-    """A call of a method, with positional and named arguments in the format of `Packer`."""
+    """A call to a method, with positional and named arguments in the format of `Packer`."""
 
     id: int
     method: str

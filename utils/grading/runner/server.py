@@ -49,7 +49,7 @@ SILENT = ("check", "hint", "solution", "task", "progress", "show", "explore")
 
 
 class PageLoader:
-    """A student's notebooks in a folder, and the runner of the answer that was loaded from them.
+    """A student's notebooks in a folder, and the runner of the answer that was loaded from these notebooks.
 
     Args:
         folder: an empty folder for the notebooks; no other process uses this folder.
@@ -151,10 +151,10 @@ class RunnerServer:
             return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
             return OutOfMemory(), b""
-        except BaseException as error:  # A notebook can raise anything, and so can inspecting a strange result.
+        except BaseException as error:  # A notebook can raise anything. Inspecting a strange result can do so too.
             if isinstance(error, KeyboardInterrupt) and self.alarm.fired:
                 raise
-            if request.method == "run":  # The answer itself raised it: `run` records every other exception.
+            if request.method == "run":  # `run` records other exceptions itself, so this one comes from the answer.
                 return Done(packer.pack(Observation(failure=build_failure(error, self.pages.runner.answer)))), b""
             text = str(error) or "The page raises it itself."
             return Raised(clip(type(error).__name__), clip(text)), b""

@@ -135,7 +135,7 @@ def make_assignment(path: str | Path) -> dict:
 def student_source(source: str) -> str | None:
     """Return the code of a solution cell with the build's stubs instead of its answers.
 
-    Return None if the build would accept no region of the cell.
+    Return None if the build would reject every region of the cell.
     """
     if BEGIN not in map(str.strip, source.split("\n")):
         return None

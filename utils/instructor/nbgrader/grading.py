@@ -36,7 +36,7 @@ def grade(*answers: Any, **values: Any) -> None:
 
 
 def _grade_any_task(answer: Any) -> Report | None:
-    """Return the report of the task that the answer solves, under its full name; None if it solves no task."""
+    """Return the report of the task that the answer solves, with the task's full name; None if there is none."""
     try:
         exercise = find_exercise(getattr(answer, "__name__", ""))
     except UnknownExercise:

@@ -104,7 +104,7 @@ def accuracy_with_scaled_keys(
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=held_out_generator()).argsort(-1) < n_scaled
-    own = chosen[:, : seq - seq // 2]  # the key that a copied token needs is seq // 2 positions before it
+    own = chosen[:, : seq - seq // 2]  # a query that predicts a copied token needs the key seq // 2 positions before it
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
 
     def share(model: nn.Module, factor: float) -> float:
@@ -130,7 +130,7 @@ def accuracy_with_scaled_keys(
 
 @torch.no_grad()
 def weight_by_distance(model: nn.Module, inputs: Int[Tensor, "batch seq"]) -> Float[Tensor, "heads seq"]:
-    """Return each head's mean weight at the distances 0, 1, … while it predicts the copied half."""
+    """Return each head's mean weight at the distances 0, 1, … for the queries that predict the copied half."""
     weights = model(inputs, return_weights=True)[1].mean(0)
     first = inputs.shape[1] // 2  # this position predicts the first copied token
     n = weights.shape[-1]
@@ -162,7 +162,7 @@ def study(path: Path | str = ASSET / "study.json") -> dict[str, object]:
 
 
 def comparison(path: Path | str = ASSET / "comparison.json") -> dict[str, dict[str, dict[str, Any]]]:
-    """Read the last results of `bench/gram_comparison.py --write`, by task ("copy", "induction") and by layer.
+    """Read the latest results of `bench/gram_comparison.py --write`, by task ("copy", "induction") and by layer.
 
     Returns:
         For each layer, a dict with these entries.

@@ -1,4 +1,4 @@
-"""Measure the numerical range, the time and the memory of scores that are volumes."""
+"""Prevent overflow in scores that are volumes, and measure the time and the memory of calls."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
             times.append(time.perf_counter() - begin)
     with _ledger_type()() as ledger:
         call()
-    return Cost(min(times), ledger.peak)  # other programs disturb the fastest call least
+    return Cost(min(times), ledger.peak)  # the fastest call was disturbed least by other programs
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def _ledger_type() -> type:
     class Ledger(TorchDispatchMode):
         """Adds the sizes of the storages that operations allocate.
 
-        It subtracts each size when the last tensor of the storage is freed.
+        It subtracts a storage's size when the storage's last tensor is freed.
         """
 
         def __init__(self) -> None:

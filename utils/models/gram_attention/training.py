@@ -23,7 +23,7 @@ Batch = Callable[..., tuple[Tensor, Tensor]]
 
 
 class CopyModel(nn.Module):
-    """Embedding, one attention layer, output layer: no positions, no residual, no norm, as in the course's source text.
+    """Embedding, attention layer, output layer; no position encoding, residual or norm, as in the course's source text.
 
     Args:
         attention: a causal module from [batch, seq, d_model] to [batch, seq, d_model]. With ``return_weights=True``, it
@@ -83,7 +83,7 @@ class SeedResults:
     def table(self, points_name: str = "") -> str:
         """Format mean, minimum and maximum over the seeds, in percent, with one row for each point.
 
-        The table fits into half a window.
+        The table is narrow enough for half a window.
         """
         width = max(24, *(len(name) + 2 for name in self.values))
         rows = [f"{points_name:>8}" + "".join(f"{name:>{width}}" for name in self.values)]
@@ -91,8 +91,8 @@ class SeedResults:
             row = f"{point:>8g}"
             for numbers in self.values.values():
                 column = numbers[:, i].double()
-                # A share of counted tokens is often exactly between two printable values, and its last bits differ
-                # between machines. Rounding twice removes these bits, so that all machines print the same value.
+                # A share of tokens is often halfway between two printable values, and its last bits depend on the
+                # machine. Rounding twice removes these bits, so that all machines print the same value.
                 low, mean, high = (round(100 * float(x), 4) for x in (column.min(), column.mean(), column.max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
             rows.append(row)
@@ -157,7 +157,7 @@ def copied_loss(
 
 @torch.no_grad()
 def copied_accuracy(model: nn.Module, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> float:
-    """Return the share of tokens in the copied half to which `model` gives the highest logit."""
+    """Return the share of tokens in the copied half that `model` predicts correctly, with the highest logit."""
     return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
 

@@ -33,7 +33,7 @@ def require_positive_integers(**values: object) -> None:
 
 @dataclass(frozen=True)
 class RegressionConfig:
-    """Everything that determines a run. The defaults train a layer of two heads in about five seconds.
+    """Everything that determines a run. The defaults train a layer with two heads in about five seconds.
 
     Args:
         d, L: the number of entries in x, and of examples in a prompt (None: 8 · d).

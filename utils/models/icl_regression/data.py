@@ -49,7 +49,7 @@ def draw(
     """Sample `n` prompts, each with its own β: x, x_q, β ~ N(0, I_d), y_i = β·x_i + noise, y_q = β·x_q without noise.
 
     `noise_std` is relative to the standard deviation √d of β·x: the noise has the standard deviation noise_std · √d.
-    `scales` multiplies the entries of x and x_q, and so makes some directions wider than others.
+    `scales` contains one factor for each entry of x and x_q, so that some entries can vary more than others.
 
     Raises:
         ValueError: a size is not positive, `noise_std` is negative, or `scales` does not have `d` positive numbers.

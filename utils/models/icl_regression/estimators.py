@@ -66,8 +66,8 @@ def centred_step(rate: float = 1.0) -> Estimator:
 def ridge(strength: float) -> Estimator:
     """Return the estimator with β = (XᵀX + strength · I)⁻¹ Xᵀ y.
 
-    Because β ~ N(0, I), no estimator has a smaller expected squared error on these prompts if strength is the variance
-    of the noise, d · noise_std² (Garg et al., "What Can Transformers Learn In-Context?", 2022).
+    If strength = d · noise_std² (the variance of the noise), no estimator has a smaller expected squared error on
+    prompts with β ~ N(0, I) (Garg et al., "What Can Transformers Learn In-Context?", 2022).
 
     Raises:
         ValueError: `strength` is not positive.
@@ -84,7 +84,7 @@ def ridge(strength: float) -> Estimator:
 
 
 def least_squares(z_q: Tensor, z: Tensor) -> Tensor:
-    """Estimate with the β that minimises the squared error on the examples. If several β do, use the shortest."""
+    """Estimate with the shortest β that minimises the squared error on the examples."""
     x_q, x, y = _split_prompts(z_q, z)
     return x_q @ (torch.linalg.pinv(x) @ y)
 
@@ -100,10 +100,10 @@ def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> 
 
 
 def best_mu(w: float, prompts: Prompts, heads: int = 2) -> tuple[float, float]:
-    """Return the μ with the smallest mean squared error of `kernel((w, −w), (μ, −μ))` on these prompts, and the error.
+    """Return the μ that minimises the mean squared error of `kernel((w, −w), (μ, −μ))` on `prompts`, and this error.
 
-    With `heads=1`, the estimator is `kernel(w, μ)`. The error is a parabola in μ. Its minimum is at Σ y_q·k / Σ k²,
-    where k is the estimate for μ = 1.
+    With `heads=1`, the estimator is `kernel(w, μ)`. The error is a parabola in μ with its minimum at Σ y_q·k /
+    Σ k², where k is the estimate for μ = 1.
 
     Raises:
         ValueError: `heads` is neither 1 nor 2, or all estimates are 0.

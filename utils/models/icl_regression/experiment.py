@@ -27,10 +27,10 @@ STUDY = ASSETS / "study.json"
 
 @dataclass
 class Run:
-    """A trained model and the readings from its training. Each reading was taken before the step that it names.
+    """A trained model and the readings from its training. A reading at step n was taken before that step.
 
-    `ov` contains the last column of the OV products. In a finished run, the last reading of each kind is for the final
-    model, at step `done`.
+    `ov` contains the last column of the OV products. In a finished run, the last reading of each kind describes the
+    final model, at step `done`.
     """
 
     config: RegressionConfig
@@ -83,7 +83,7 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path, model: nn.Module | None = None) -> Run:
-        """Load a saved run. If its model does not come from `build_model`, pass a suitable module as `model`.
+        """Load a saved run. If `build_model` did not build the run's model, pass a suitable module as `model`.
 
         The module receives the saved weights.
 
@@ -129,9 +129,9 @@ class Run:
 def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
     """Load a run that ships with the course.
 
-    `kind="heads"` is one layer with 1, 2, 4 or 8 heads, with seed 0, 1 or 2 and the defaults of `RegressionConfig`
-    otherwise. `python bench/icl_regression.py --write` generates these runs. The other kinds come from
-    `utils.models.icl_regression.study`.
+    The runs of `kind="heads"` train one layer with 1, 2, 4 or 8 heads and seed 0, 1 or 2; all other settings are the
+    defaults of `RegressionConfig`. `python bench/icl_regression.py --write` generates these runs. The other kinds come
+    from `utils.models.icl_regression.study`.
 
     Raises:
         ValueError: no such run ships with the course.
@@ -146,10 +146,10 @@ def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
 def stored_study() -> dict[str, dict[str, Any]]:
     """Read the results of every run of `utils.models.icl_regression.study`, by name and seed, for example "SGD 0".
 
-    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. The runs on other prompts also
-    contain QK's `diagonal` in the rows of x. For the same prompts, they contain the error of one centred step with the
-    best rate (`step`) and the error of `ridge` regression. `formula` is the deviation of the kernel estimator from the
-    layer, relative to the size of the answers.
+    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. The runs that compare prompts
+    also contain `diagonal` (QK's diagonal in the rows of x), `step` (the error of one centred step with the best rate),
+    `ridge` (the error of ridge regression) and `formula` (the deviation of the kernel estimator from the layer,
+    relative to the size of the answers).
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
@@ -184,7 +184,7 @@ def _continue_run(run: Run, progress: bool) -> Run:
 
     def step_loss(step: int) -> Tensor:
         z_q, z, y_q = supply.next_batch()
-        # The first validation loss compares the shapes, so no broadcasting happens here.
+        # The first validation has already checked that the shapes are equal, so no broadcasting happens here.
         return (model(z_q, z) - y_q).square().mean()
 
     history = loop.train(
@@ -247,7 +247,7 @@ class _RunRecorder:
         self.matrices = [*zip(run.qk, run.ov)]
 
     def take_readings(self, step: int, last: bool = False) -> None:
-        """Take the readings that are due. With `last`, take all of them."""
+        """Take the readings that are due, or all readings if `last`."""
         run, c = self.run, self.run.config
 
         def due(every: int, steps: list[int]) -> bool:

@@ -2,8 +2,8 @@
 
 A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
 with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical
-Framework for Transformer Circuits", 2021). The layers here compute with these products. The results are the same, but
-for tokens with 6 numbers, this is much faster.
+Framework for Transformer Circuits", 2021). The layers here compute with these products, which gives the same
+results and is much faster for tokens with 6 numbers.
 """
 
 from __future__ import annotations
@@ -37,10 +37,7 @@ class QueryLayer(nn.Module):
         self.o_proj = nn.Linear(n_embd * n_head, n_out, bias=False)
 
     def initialise(self, init: str, gain_qk: float, gain_ov: float) -> None:
-        """Set the initial values.
-
-        They are the defaults of nn.Linear multiplied by a gain, or small multiples of the identity in every head.
-        """
+        """Set the initial weights: nn.Linear's defaults multiplied by a gain, or small multiples of the identity."""
         eye, heads = torch.eye(self.n_embd), self.n_head
         with torch.no_grad():
             if init == "random":
@@ -50,7 +47,7 @@ class QueryLayer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # only queries get the sign; if keys did too, the signs would cancel
+            if init == "oppo_small_id":  # a minus sign in the keys too would cancel this minus sign
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))
@@ -132,7 +129,7 @@ def build_model(config: RegressionConfig) -> QueryLayer | Stack:
         else:
             options = (config.weight_tying, config.causal, config.writes)
             model = Stack(config.d + 1, config.n_head, config.n_layers, config.n_out, *options)
-        for module in model.modules():  # yields a layer once, even if it is used several times
+        for module in model.modules():  # yields each layer once, even if the stack uses a layer several times
             if isinstance(module, QueryLayer):
                 module.initialise(config.init, config.gain_qk, config.gain_ov)
     return model
@@ -181,7 +178,7 @@ def _qk_ov_products(layer: LessonModule) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """How far a head deviates from "w times the identity on x, and μ times y".
+    """A head's w and μ, and how much its QK and OV differ from products that contain only w and μ.
 
     Attributes:
         layer, head: the position of the head in the model.

@@ -1,7 +1,8 @@
 """Train the further runs that lesson 10 quotes: other prompts, initial values, optimisers, rates, and two-layer stacks.
 
 `python -m utils.models.icl_regression.study` computes the missing runs in about ten minutes on one core. It writes
-`study.json`, which `stored_study()` reads. For each stack, the run with seed 0 is saved completely, for `stored`.
+`study.json`, which `stored_study()` reads. For each stack, the whole run with seed 0 is saved, so that `stored` can
+load it.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from utils.grading.reports.tally import share_words
 def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str], str]:
     """Return the family of each misconception: the same mistake has the same family in all exercises.
 
-    Two misconceptions are the same mistake if they come from the same entry in the catalogue of mistakes that several
-    lessons share. Any other misconception joins a family if it has the same id, and its message resembles at least half
-    of the family's messages. The id alone is ambiguous: "not-scaled" can refer to scores or to dropout.
+    Two misconceptions are the same mistake if they come from the same entry in the catalogue of shared mistakes. Any
+    other misconception joins a family if it has the same id, and its message resembles at least half of the family's
+    messages. The id alone is ambiguous: "not-scaled" can refer to scores or to dropout.
 
     Returns:
         For each (exercise, misconception), the name of the family.

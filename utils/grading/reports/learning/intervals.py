@@ -1,6 +1,6 @@
 """Estimate shares, differences of shares and ratios of averages, each with a 95 % confidence interval.
 
-scipy computes the intervals. It is imported when the first interval is computed, because learners do not need it.
+scipy computes the intervals. Learners do not need scipy, so it is imported only when the first interval is computed.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def estimate_share(part: int, whole: int) -> Estimate:
 def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -> Estimate:
     """Return the share in the first group minus the share in the second group, with a hybrid score interval.
 
-    For groups without a common learner, this is Newcombe's interval, computed from the two Wilson intervals. A learner
-    in both groups makes the two shares dependent; the interval then includes their correlation.
+    For groups without a common learner, this is Newcombe's interval, computed from the two Wilson intervals. If a
+    learner is in both groups, the two shares are correlated. The interval accounts for this correlation.
 
     Args:
         first, second: for each learner of a group, whether it applies to the learner. No group is empty.
@@ -96,7 +96,7 @@ def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -
 
     value = float(ratio(above, below))
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore")  # If all learners are equal, scipy warns, and the limits are nan.
+        warnings.simplefilter("ignore")  # If all learners have the same numbers, scipy warns, and the limits are nan.
         interval = (
             load_scipy_stats()
             .bootstrap(
@@ -104,7 +104,7 @@ def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -
                 ratio,
                 paired=True,
                 n_resamples=RESAMPLES,
-                batch=max(1, 4_000_000 // len(above)),  # limits the memory to some 100 MB
+                batch=max(1, 4_000_000 // len(above)),  # limits memory use to about 100 MB
                 confidence_level=LEVEL,
                 method="BCa",
                 rng=np.random.default_rng(0),
@@ -115,7 +115,7 @@ def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -
 
 
 def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> float | None:
-    """Return the correlation of right answers with the scores in the rest of the test.
+    """Return the correlation between right answers to one item and the scores on the other items.
 
     Returns:
         The correlation from -1 to 1, or None if all answers or all scores are equal.

@@ -23,7 +23,7 @@ Sitting = dict[str, str]  # the choice for each item
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain from one sitting to another, of the learners who completed both.
+    """The gain from one sitting to another, for the learners who completed both sittings.
 
     Attributes:
         before, after: the average scores.
@@ -52,7 +52,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """The result of one item in the first sitting that asks it.
+    """The result of one item, in the first sitting that contains this item.
 
     Attributes:
         difficulty: the share of learners who chose the correct answer.
@@ -126,7 +126,7 @@ def _score(sitting: Sitting) -> float:
 
 
 def _measure_items(answers: Mapping[int, Sitting], form: str) -> list[ItemResult]:
-    """Return the results of the items that enough learners saw, in the order of their ids."""
+    """Return the results of the items that enough learners saw, in the order of the item ids."""
     rows = []
     ids = {item for sitting in answers.values() for item in sitting}
     for item in sorted(ids, key=lambda name: (len(name), name)):

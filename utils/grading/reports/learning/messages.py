@@ -1,7 +1,7 @@
 """Measure what learners do after they read a message: do they pass, stop, or make the same mistake again later?
 
-Each learner counts once for each message, with the first reading. Further readings of the same message by the same
-learner are not independent, and they would count learners more often if they make no progress.
+For each message, only a learner's first reading counts. Later readings depend on the first. If they counted too,
+learners who make no progress would have the most influence on the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Outcome = Literal["passed", "failed", "stopped"]  # within two further attempts
 
 
 class Message(NamedTuple):
-    """A message of an exercise: the reason of the report, and the misconception or the milestone that it names."""
+    """A message of an exercise: the reason in the report, and the misconception or milestone that the message names."""
 
     lesson: str
     exercise: str
@@ -144,20 +144,20 @@ def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[
 
 
 def _outcome(following: Sequence[Attempt]) -> Outcome:
-    """Return the outcome of a reading from the attempts that follow it, at most two."""
+    """Return the outcome of a reading from the next attempts (at most two)."""
     if any(attempt.status == "passed" for attempt in following):
         return "passed"
     return "failed" if len(following) == FURTHER_ATTEMPTS else "stopped"
 
 
 def message_of(attempt: Attempt) -> Message:
-    """Return the message that a failed attempt led to. If it names a misconception, it mentions no milestone."""
+    """Return the message that a failed attempt led to. A message that names a misconception mentions no milestone."""
     milestone = "" if attempt.misconception else attempt.milestone
     return Message(attempt.lesson, attempt.exercise, attempt.reason, attempt.misconception, milestone)
 
 
 def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[str, str], str]) -> list[Recurrence]:
-    """Return how often each misconception returns in a later lesson after its exercise was passed.
+    """Return how often each misconception returns in a later lesson, after learners had repaired it.
 
     Args:
         families: for each (exercise, misconception), the name of the mistake, which is the same in several lessons.

@@ -1,13 +1,13 @@
-"""Hide groups of fewer than five learners, even if a reader could only compute them from other numbers of the page.
+"""Hide every number about fewer than five learners, and every number from which a reader could compute such a number.
 
 A group is the set of learners that a number describes, such as the readers of a message. Three rules protect a group:
 
 1. The page shows no number about a group of fewer than five learners.
-2. `visible_groups` hides a further group if the hidden groups together have fewer than five learners. Otherwise, their
-   number would follow from the total.
+2. `visible_groups` hides a further group if the hidden groups together have fewer than five learners. Otherwise, a
+   reader could compute the number of hidden learners from the total.
 3. `rounded_count` rounds each number of learners to a multiple of five. A difference of two such numbers is not exact.
 
-Functions that describe a group and a part of it by the same statistic must also call `nested_groups_are_safe`.
+If a function shows the same statistic for a group and for a part of it, it must also call `nested_groups_are_safe`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def visible_groups(groups: Mapping[Key, Collection[int]]) -> set[Key]:
 def nested_groups_are_safe(group: Collection[int], part: Collection[int]) -> bool:
     """Return whether the same statistic can be shown for a group and for a part of it.
 
-    With both, a reader can compute the statistic of the remaining learners, so these must be none, or five or more.
+    From both statistics, a reader can compute the statistic of the learners outside the part. There must be either no
+    such learners, or at least five.
     """
     rest = set(group) - set(part)
     return not rest or is_visible(rest)

@@ -2,8 +2,8 @@
 
 A message's share is the share of its readers who pass within two further attempts. Messages are ordered by the upper
 limit of the 95 % interval of this share, the lowest limit first. A message comes early only if its share is low and
-many learners read it: with few readers, the interval is wide and its upper limit is high. The order needs no comparison
-with a number-only message, so exercises without such a message are included.
+many learners read it: with few readers, the interval is wide and its upper limit is high. The order does not depend on
+a comparison with a message that only shows wrong numbers, so exercises without such a message are included.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from utils.grading.reports.learning.suppression import rounded_count
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import Mistake, Tally, read_columns, read_student_results
 
-CODE_LINES = 20  # the maximum number of lines of an answer
+CODE_LINES = 20  # the maximum number of lines shown of an answer
 
 
 @dataclass(frozen=True)
 class WeakMessage:
-    """A message that few of its readers repair.
+    """A message after which few readers correct their answer.
 
     Attributes:
         text: the text of the message to the learner; "" if it depends on the answer.
@@ -43,7 +43,7 @@ class WeakMessage:
 
 
 def rank_messages(effects: Iterable[MessageEffect]) -> list[MessageEffect]:
-    """Return the messages, the one that most needs rewriting first."""
+    """Return the messages in order, beginning with the one that most needs rewriting."""
     return sorted(effects, key=lambda effect: (effect.repaired.high, effect.repaired.value, effect.message))
 
 
