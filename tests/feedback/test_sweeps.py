@@ -285,3 +285,21 @@ def test_every_opt_out_names_a_sweep_and_a_reason():
     for exercise in all_members().values():
         for name, reason in exercise.unswept.items():
             assert name in SWEEPS and len(reason.split()) > 4, (exercise.name, name)
+
+
+def test_large_whole_numbers_must_be_equal(declare_exercise):
+    """A tolerance relative to the number would accept a neighbouring id."""
+    exercise = declare_exercise(
+        "double_ids",
+        oracle=lambda ids: 2 * ids,
+        cases=lambda rand: [case(ids=rand.integers(6, low=20_000, high=50_000))],
+    )
+    answers = [lambda ids: 2 * ids, lambda ids: 2 * ids + 1]
+    assert [diagnose(exercise, with_name("double_ids", answer)).status for answer in answers] == ["passed", "failed"]
+    totals = declare_exercise(
+        "total",
+        oracle=lambda ids: sum(ids),
+        cases=lambda rand: [case(ids=rand.integers(6, low=20_000, high=50_000).tolist())],
+    )
+    answers = [lambda ids: sum(ids), lambda ids: sum(ids) + 1]
+    assert [diagnose(totals, with_name("total", answer)).status for answer in answers] == ["passed", "failed"]

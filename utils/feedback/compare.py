@@ -16,9 +16,13 @@ Dtypes = Literal["same", "wider", "any"]
 def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
     """Return a bool tensor that marks where two tensors of the same shape differ.
 
-    Two numbers differ if they are more than `atol` · (1 + |expected number|) apart.
+    Two numbers differ if they are more than `atol` · (1 + |expected number|) apart. Integers and bools must be equal:
+    a large token id is not close to the next id.
     """
-    yours, expected = (t.detach().cpu().to(torch.float64) for t in (yours, expected))
+    yours, expected = yours.detach().cpu(), expected.detach().cpu()
+    if not yours.is_floating_point() and not expected.is_floating_point():
+        return yours != expected
+    yours, expected = yours.to(torch.float64), expected.to(torch.float64)
     return ~torch.isclose(yours, expected, rtol=atol, atol=atol, equal_nan=True)
 
 
@@ -53,7 +57,7 @@ def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
         return type(a) is type(b) and len(a) == len(b) and all(values_equal(x, y, atol, dtypes) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(values_equal(a[k], b[k], atol, dtypes) for k in b)
-    if is_number(a) and is_number(b):
+    if is_number(a) and is_number(b) and not (isinstance(a, int) and isinstance(b, int)):
         return not difference_mask(torch.tensor(float(a)), torch.tensor(float(b)), atol).any()
     return type(a) is type(b) and bool(a == b)
 
