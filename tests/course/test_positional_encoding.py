@@ -279,7 +279,7 @@ def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(
     assert not torch.allclose(attend(marked(x[order]))[0], attend(marked(x))[0][order], atol=1e-2)
 
 
-@pytest.mark.claim("A single layer sees the earlier tokens as a bag.")
+@pytest.mark.claim("a single layer sees the earlier tokens as a bag.")
 @pytest.mark.claim("the masked first layer mixes each vector from a different set of earlier tokens")
 @pytest.mark.parametrize("seed", range(4))
 def test_one_causal_layer_sees_the_past_as_a_bag_and_a_second_one_can_detect_order(seed):
@@ -443,7 +443,7 @@ def test_a_linear_reader_loses_the_position_in_narrow_vectors_of_many_tokens_onl
 
 
 @pytest.mark.claim("Reversing the direction exchanges ahead and behind")
-@pytest.mark.claim("in either direction, positions affect scores only through their distance.")
+@pytest.mark.claim("in either direction, positions affect scores only through their difference.")
 def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_works():
     """Scores depend only on the distance in either direction, and the reversed table is the transposed table. If only
     the queries are rotated, scores depend on positions.
@@ -498,7 +498,7 @@ def test_odd_widths_and_long_texts_raise_and_the_table_moves_with_the_module():
     assert (x.grad == 1).all()
 
 
-@pytest.mark.observed("For a given query and key, the score depends only on their distance.")
+@pytest.mark.observed("For a given query and key, the score depends only on the difference of their positions.")
 def test_rope_scores_depend_on_distance_and_lengths_stay():
     """Measured for one query and one key at 48 positions."""
     query, key = torch.randn(2, 32, generator=torch.Generator().manual_seed(1))

@@ -365,16 +365,18 @@ def test_the_explorer_starts_where_one_bar_has_nearly_all_the_weight():
 
 
 @pytest.mark.claim("If `d_in` and `d_out` differ, the wrong layout raises an error")
-@pytest.mark.claim("A square matrix fits both layouts, so the wrong layout raises no error")
+@pytest.mark.claim("the wrong layout raises no error, but the numbers are wrong unless the matrix is symmetric")
 @pytest.mark.parametrize("seed", range(3))
 def test_two_layouts_of_a_matrix(seed):
-    """Leave out the transpose, for a square matrix and for another matrix."""
+    """Leave out the transpose, for a square, a symmetric and another matrix. Only the symmetric one gives the same."""
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(seed))
     wide, square = nn.Linear(3, 2, bias=False), nn.Linear(3, 3, bias=False)
     assert torch.allclose(wide(x), x @ wide.weight.T) and torch.allclose(square(x), x @ square.weight.T)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         x @ wide.weight
     assert (x @ square.weight).shape == square(x).shape and not torch.allclose(x @ square.weight, square(x), atol=1e-3)
+    symmetric = square.weight + square.weight.T
+    assert torch.allclose(x @ symmetric, F.linear(x, symmetric))
     W_Q, _ = get_split_l0_heads(0)
     assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head]: columns of the matrix in the file
 
@@ -410,7 +412,7 @@ def test_in_place_methods_and_optimizers_change_a_tensor_and_its_views():
     assert weight.data_ptr() == address and (view < 1).all()
 
 
-@pytest.mark.claim("scores with a spread of 8 would have a spread of 1/8, and the weights would be nearly equal")
+@pytest.mark.claim("reduce a spread of 8 to 1/8, and the weights would be nearly equal")
 def test_divided_by_d_k_the_weights_would_be_nearly_equal():
     """Divide by d_k; divided by its root, the largest weight is clearly larger (0.45)."""
     generator = torch.Generator().manual_seed(0)
