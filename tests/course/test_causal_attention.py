@@ -586,7 +586,7 @@ def test_which_word_has_most_to_lose():
     assert tokens[1] == " likes" and max(lost) == lost[1] and abs(lost[1] - 0.98) < 0.005
 
 
-@pytest.mark.observed("nothing is hidden: 0.6135 of the weight goes to the future")
+@pytest.mark.observed("hidden words still get weight: here 0.6135")
 def test_three_ways_to_hide_scores_that_fail():
     hidden = ~lesson.get_mask(6)
     scaled = SCORES / 2**0.5
@@ -753,7 +753,7 @@ def test_the_step_at_which_a_computation_goes_wrong(name, old, new, source, depa
 
 
 @pytest.mark.claim("If a position could not see itself, row 0 would have no visible position")
-@pytest.mark.claim("A causal mask never has an empty row, because its diagonal is True.")
+@pytest.mark.claim("A causal mask alone never has an empty row, because its diagonal is True.")
 @pytest.mark.parametrize("size", [1, 2, 5, 9])
 def test_without_the_diagonal_row_0_is_nan(size):
     """The diagonal is removed from the mask: row 0 becomes nan, and only row 0."""
@@ -933,9 +933,9 @@ def dropout_errors():
 
 
 @pytest.mark.claim(
-    "Dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
+    "dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
 )
-@pytest.mark.claim("If all texts are new, nothing can be learned by heart, and dropout does not help here.")
+@pytest.mark.claim("If all texts are new, nothing can be learned by heart, and dropout does not help.")
 def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
     """With dropout the error on other texts falls, for each seed; not if no text is seen twice."""
     learnt, other = ({p: dropout_errors[False, p][:, i] for p in (0.0, 0.3)} for i in (0, 1))

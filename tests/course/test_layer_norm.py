@@ -258,12 +258,13 @@ def test_the_vector_on_paper(lesson):
 
 @pytest.mark.claim("Only eps matters a little less.")
 def test_scale_and_shift_leave_no_trace():
-    """Scale and shift vanish. With a large eps, a factor of 1000 leaves a trace, which a small eps removes."""
+    """Scale and shift vanish. With a large eps or a tiny variance, a factor of 1000 leaves a trace."""
     larger = 100 * X + 7
     assert torch.allclose((larger - larger.mean()) / larger.var(correction=0).sqrt(), (X - 5) / 5**0.5, atol=1e-6)
     x = torch.randn(50, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(F.layer_norm(1000 * x, (16,), eps=1e-6), F.layer_norm(x, (16,), eps=1e-6), atol=1e-4)
     assert (F.layer_norm(1000 * x, (16,), eps=1.0) - F.layer_norm(x, (16,), eps=1.0)).abs().max() > 0.1
+    assert (F.layer_norm(x, (16,), eps=1e-6) - F.layer_norm(x / 1000, (16,), eps=1e-6)).abs().max() > 0.1
 
 
 @pytest.mark.claim("it also decides how much tiny differences are enlarged")

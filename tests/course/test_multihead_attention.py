@@ -513,7 +513,7 @@ def test_the_kinds_that_the_lesson_names(heads):
 
 
 @pytest.mark.observed("the first token's value vector is 1.41 times as long as the other value vectors")
-@pytest.mark.observed("this head does not use the first token as a place for unused weight")
+@pytest.mark.observed("a short value vector is not the reason")
 def test_the_story_of_the_resting_place_fails_for_head_11_of_layer_0(heads):
     """Measured on twenty sentences: the ratio is above 1 in each of them, and also after `c_proj`."""
     sentences, patterns = heads
@@ -677,7 +677,7 @@ def test_the_word_before_reaches_a_key_only_through_an_earlier_layer(seed):
     assert torch.equal(score(second, x + first(x)), score(second, other + first(other)))
 
 
-@pytest.mark.observed("Two layers find nearly every answer. A single layer finds about one answer in four")
+@pytest.mark.observed("Two layers find nearly every answer. A single layer of two heads finds about one answer in four")
 @pytest.mark.parametrize("depth, low, high", [(1, 0.18, 0.33), (2, 0.85, 1.0)])
 def test_how_often_one_and_two_layers_find_the_letter_that_followed(depth, low, high):
     """Measured with the lesson's cell; with four other seeds, one layer has 0.23-0.26 and two layers 0.98-1.00."""

@@ -266,7 +266,7 @@ def test_a_rotation_that_blocks_the_gradient_is_found():
 PE = lesson.positional_encoding(torch.arange(100.0), 512)
 
 
-@pytest.mark.claim("Attention without positions **ignores order**: shuffled tokens give shuffled results.")
+@pytest.mark.claim("Attention without positions or a mask **ignores order**: shuffled tokens give shuffled results.")
 @pytest.mark.claim("Its results depend on the order now, because the vectors contain their positions.")
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(seed):
@@ -279,7 +279,7 @@ def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(
     assert not torch.allclose(attend(marked(x[order]))[0], attend(marked(x))[0][order], atol=1e-2)
 
 
-@pytest.mark.claim("A single layer sees the earlier tokens as a bag.")
+@pytest.mark.claim("a single layer sees the earlier tokens as a bag.")
 @pytest.mark.claim("the masked first layer mixes each vector from a different set of earlier tokens")
 @pytest.mark.parametrize("seed", range(4))
 def test_one_causal_layer_sees_the_past_as_a_bag_and_a_second_one_can_detect_order(seed):
@@ -391,7 +391,7 @@ def test_without_cosines_a_step_is_no_rotation_and_dot_products_depend_on_the_po
         assert (error < 1e-6 and varies < 1e-6) if name == "both" else (error > 0.01 and varies > 0.05), (name, error)
 
 
-@pytest.mark.claim("Sines of several speeds already make all rows different.")
+@pytest.mark.claim("Sines of several speeds already make the rows different.")
 def test_rows_of_sines_at_several_speeds_differ():
     """With sines of eight speeds, a thousand rows differ. With only the fastest sine, some rows nearly coincide."""
     sines = lesson.positional_encoding(torch.arange(1000.0).double(), 16)[:, ::2]
@@ -420,29 +420,30 @@ def test_base_100_hardly_distinguishes_far_from_very_far():
     assert dots[10000.0][0] - dots[10000.0][900] > 0.2
 
 
-@pytest.mark.claim("Adding has a price in narrow vectors")
+@pytest.mark.claim("Adding can have a price")
 @pytest.mark.parametrize("seed", range(2))
-def test_a_linear_reader_loses_the_position_in_narrow_vectors_only(seed):
+def test_a_linear_reader_loses_the_position_in_narrow_vectors_of_many_tokens_only(seed):
     """The best linear reader names one of 30 positions, with and without one of 50 random tokens added.
 
-    Measured with 16 entries: 1.00 without tokens, 0.38-0.43 with them. With 128 entries: 1.00 and 1.00.
+    Measured with 16 entries: 1.00 without tokens, 0.38-0.43 with them, 0.92-0.98 with only 5 different tokens. With
+    128 entries and 50 tokens: 1.00 and 1.00.
     """
     generator = torch.Generator().manual_seed(seed)
     tokens, places = torch.randint(50, (6000,), generator=generator), torch.randint(30, (6000,), generator=generator)
 
-    def share(width, add):
-        vectors = torch.randn(50, width, generator=generator)[tokens] * add
+    def share(width, add, different=50):
+        vectors = torch.randn(50, width, generator=generator)[tokens % different] * add
         x = vectors + lesson.positional_encoding(torch.arange(30.0), width)[places]
         x = torch.cat((x, torch.ones(len(x), 1)), 1).double()
         reader = torch.linalg.lstsq(x[:4000], F.one_hot(places[:4000], 30).double(), driver="gelsd").solution
         return ((x[4000:] @ reader).argmax(1) == places[4000:]).float().mean().item()
 
-    assert share(16, add=0) > 0.85 and share(16, add=1) < 0.6
+    assert share(16, add=0) > 0.85 and share(16, add=1) < 0.6 and share(16, add=1, different=5) > 0.75
     assert share(128, add=0) > 0.95 and share(128, add=1) > 0.95
 
 
 @pytest.mark.claim("Reversing the direction exchanges ahead and behind")
-@pytest.mark.claim("in either direction, scores depend on distance.")
+@pytest.mark.claim("in either direction, positions affect scores only through their difference.")
 def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_works():
     """Scores depend only on the distance in either direction, and the reversed table is the transposed table. If only
     the queries are rotated, scores depend on positions.
@@ -497,7 +498,7 @@ def test_odd_widths_and_long_texts_raise_and_the_table_moves_with_the_module():
     assert (x.grad == 1).all()
 
 
-@pytest.mark.observed("Lengths stay the same, and scores depend on distance.")
+@pytest.mark.observed("For a given query and key, the score depends only on the difference of their positions.")
 def test_rope_scores_depend_on_distance_and_lengths_stay():
     """Measured for one query and one key at 48 positions."""
     query, key = torch.randn(2, 32, generator=torch.Generator().manual_seed(1))

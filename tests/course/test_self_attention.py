@@ -365,16 +365,18 @@ def test_the_explorer_starts_where_one_bar_has_nearly_all_the_weight():
 
 
 @pytest.mark.claim("If `d_in` and `d_out` differ, the wrong layout raises an error")
-@pytest.mark.claim("A square matrix fits both layouts, so the wrong layout gives wrong numbers without an error")
+@pytest.mark.claim("the wrong layout raises no error, but the numbers are wrong unless the matrix is symmetric")
 @pytest.mark.parametrize("seed", range(3))
 def test_two_layouts_of_a_matrix(seed):
-    """Leave out the transpose, for a square matrix and for another matrix."""
+    """Leave out the transpose, for a square, a symmetric and another matrix. Only the symmetric one gives the same."""
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(seed))
     wide, square = nn.Linear(3, 2, bias=False), nn.Linear(3, 3, bias=False)
     assert torch.allclose(wide(x), x @ wide.weight.T) and torch.allclose(square(x), x @ square.weight.T)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         x @ wide.weight
     assert (x @ square.weight).shape == square(x).shape and not torch.allclose(x @ square.weight, square(x), atol=1e-3)
+    symmetric = square.weight + square.weight.T
+    assert torch.allclose(x @ symmetric, F.linear(x, symmetric))
     W_Q, _ = get_split_l0_heads(0)
     assert W_Q.shape[0] > W_Q.shape[1]  # [d_model, d_head]: columns of the matrix in the file
 
@@ -410,7 +412,7 @@ def test_in_place_methods_and_optimizers_change_a_tensor_and_its_views():
     assert weight.data_ptr() == address and (view < 1).all()
 
 
-@pytest.mark.claim("Divided by it, the scores would have a spread of 1/8, and the weights would be nearly equal")
+@pytest.mark.claim("reduce a spread of 8 to 1/8, and the weights would be nearly equal")
 def test_divided_by_d_k_the_weights_would_be_nearly_equal():
     """Divide by d_k; divided by its root, the largest weight is clearly larger (0.45)."""
     generator = torch.Generator().manual_seed(0)
@@ -420,8 +422,8 @@ def test_divided_by_d_k_the_weights_would_be_nearly_equal():
     assert (scores * 8).softmax(-1).amax(-1).mean() > 0.35
 
 
-@pytest.mark.claim("so vectors with more entries give scores with a larger **spread** (standard deviation)")
-@pytest.mark.claim("The spread of the scores is the square root of `d_k`")
+@pytest.mark.claim("so here vectors with more entries give scores with a larger spread")
+@pytest.mark.claim("The spread of these scores is about the square root of `d_k`")
 @pytest.mark.claim("the divided scores have a spread of 1 at every width")
 @pytest.mark.parametrize("d_k", [2, 8, 32, 128, 512])
 def test_scores_spread_by_the_root_of_d_k(d_k):
@@ -445,7 +447,7 @@ def test_softmax_depends_only_on_differences(seed):
     assert (2 * scores).softmax(0).max() > scores.softmax(0).max() + 0.05
 
 
-@pytest.mark.claim("Without the division, one key then gets nearly all the weight")
+@pytest.mark.claim("without the division, one key gets nearly all the weight")
 @pytest.mark.claim("Without the division, one key gets the weight and the gradient shrinks")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_division_the_softmax_saturates(seed):
@@ -487,7 +489,7 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("with 0.003 and 300 steps, one learned without the division")
+@pytest.mark.claim("with a rate of 0.003 and 300 steps, one layer learned without the division")
 def test_with_a_lower_rate_a_wide_layer_learns_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6

@@ -308,7 +308,15 @@ def test_shares_that_explode():
     assert (unlucky / unlucky.sum())[:2].round().tolist() == [20, -10] and (SCORES > 0).all()
 
 
-@pytest.mark.claim("so the mix that follows cannot grow with the length of the sentence")
+@pytest.mark.claim("If scores have both signs, some shares are negative")
+@pytest.mark.parametrize("signs", [(1, 1, -1), (1, -1, -1), (1, 1, 1), (-1, -1, -1)])
+def test_only_scores_of_both_signs_become_negative_shares(signs):
+    """Give all scores the same sign: then all shares are positive, even if every score is negative."""
+    scores = torch.tensor([0.5, 1.0, 1.25]) * torch.tensor(signs)
+    assert bool((scores / scores.sum() < 0).any()) == (len(set(signs)) == 2)
+
+
+@pytest.mark.claim("so the mix that follows cannot be longer than the longest of the six vectors")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mix_does_not_grow_with_the_sentence(seed):
     """Use the powers of the scores without dividing them by their sum: the mix then grows with the sentence."""
@@ -334,7 +342,7 @@ def test_a_shift_cancels(seed):
     assert not torch.allclose(one.softmax(0), scores.softmax(0), atol=0.1)
 
 
-@pytest.mark.claim("the highest score gets more and more of the weight")
+@pytest.mark.claim("the more of the weight goes to the highest score")
 @pytest.mark.claim("The ranking of the tokens has not changed")
 @pytest.mark.parametrize("seed", range(3))
 def test_stretched_scores_sharpen_the_weights(seed):
@@ -534,7 +542,7 @@ def test_every_pair_counts(attention):
     assert counts == [2 * 2 * n**2 * 64 for n in (256, 512)]
 
 
-@pytest.mark.claim("block by block and never stores the whole table of weights")
+@pytest.mark.claim("block by block, without storing the whole table of weights")
 @pytest.mark.claim("keeps only twice as many numbers for a text twice as long")
 def test_only_the_stored_table_makes_memory_grow_with_the_square():
     """Count the numbers kept, block by block and with torch's implementation that stores the table."""
@@ -543,6 +551,8 @@ def test_only_the_stored_table_makes_memory_grow_with_the_square():
     with sdpa_kernel(SDPBackend.MATH):  # the same function, with a stored table
         assert kept(lesson.block_by_block, 1024) > 1024**2 and kept(lesson.block_by_block, 512) < 1024**2
     assert kept(lesson.simple_attention, 512) == 512**2 + 512 * 64
+    without_axes = lambda x: F.scaled_dot_product_attention(x, x, x, scale=1.0)  # no batch, no heads
+    assert kept(without_axes, 1024) > 1024**2  # the call decides whether torch stores the table
 
 
 def test_the_block_by_block_function_computes_simple_attention():

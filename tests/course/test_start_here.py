@@ -54,7 +54,7 @@ def test_quiz_and_prediction():
 def test_claims_about_time_limit_and_warm_up_and_reload():
     text = lessons.find_lesson("00").read_text(encoding="utf-8")
     assert f"a check stops automatically after about {TIME_LIMIT:.0f} seconds of work" in text
-    assert "asks up to three of these questions again" in text and AT_MOST == 3
+    assert "asks up to three earlier questions again" in text and AT_MOST == 3
     assert "*File ▸ Reload Notebook from Disk*" in text
     assert "File ▸ Reload Notebook from Disk" in inspect.getsource(reset)
 
