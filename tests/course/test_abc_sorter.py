@@ -272,7 +272,7 @@ def test_the_asked_tokens_decide_and_not_the_sequences():
     assert min(slow) == 600 and max(slow) == 1100
 
 
-@pytest.mark.claim("all 20 runs without one also learn to sort, half of them by step 75 instead of step 100")
+@pytest.mark.claim("all 20 runs without a warm-up also learn to sort, half of them by step 75 instead of step 100")
 def test_the_sorter_needs_no_warmup(twenty):
     """The warm-up is removed from 20 runs: all of them still sort all 27 triples, half of them by step 75."""
     median = lambda steps: sorted(steps)[10]

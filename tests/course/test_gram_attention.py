@@ -600,7 +600,7 @@ def trained():
     return copying.train_comparison(makers, lesson.copy_batch, seeds=[0, 1], **settings)
 
 
-@pytest.mark.claim("After 120 steps, such a layer gets fewer than half of the tokens right")
+@pytest.mark.claim("such a layer gets at most about half of the tokens right in 120 steps")
 @pytest.mark.claim("If queries, keys and references start at half their size")
 def test_without_the_scale_the_layer_learns_slowly(trained):
     """Accuracy after 120 steps, two seeds: at least 0.99 with the scale, at most 0.14 without it (chance 0.06), over
