@@ -272,7 +272,7 @@ def test_the_asked_tokens_decide_and_not_the_sequences():
     assert min(slow) == 600 and max(slow) == 1100
 
 
-@pytest.mark.claim("all 20 runs without one also learn to sort, half of them by step 75 instead of step 100")
+@pytest.mark.claim("all 20 runs without a warm-up also learn to sort, half of them by step 75 instead of step 100")
 def test_the_sorter_needs_no_warmup(twenty):
     """The warm-up is removed from 20 runs: all of them still sort all 27 triples, half of them by step 75."""
     median = lambda steps: sorted(steps)[10]
@@ -430,7 +430,7 @@ def test_the_model_writes_the_letter_that_head_0_looks_at():
                 assert written.tolist() == [letter or step + 1] * 6
 
 
-@pytest.mark.claim("If both heads are removed, no information about the question reaches the positions that predict")
+@pytest.mark.claim("If both heads are removed, only the letters already written can tell the model about the question")
 def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
     """Both heads of 20 sorters are removed: the logits after the dot are the same for all questions. With the heads
     they differ.
@@ -537,7 +537,7 @@ def test_after_a_written_c_no_head_is_needed(twenty):
     assert last.chosen == "c" and last.weights[0, :2].sum() < 0.2
 
 
-@pytest.mark.claim("only 3 still sorted all triples when one head was removed")
+@pytest.mark.claim("only 3 have a head that can be removed without an error")
 @pytest.mark.observed("These letters get the most weight in 17, 11 and 19 of the 20 sorters")
 def test_how_twenty_models_sort(twenty):
     """The heads of 20 sorters are removed: one head leaves 3 of them complete, both leave none (at most 6 of 27)."""

@@ -331,12 +331,12 @@ def test_where_one_head_ends():
 
 
 @pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
-@pytest.mark.claim("with 30 times, between 0.05 and 0.1.")
+@pytest.mark.claim("with a factor of 30, between 0.05 and 0.1.")
 @pytest.mark.claim("V and O starting at six instead of three times their usual size, *w* ends between 0.08 and 0.16")
 def test_the_ratio_of_the_rates_decides_w():
     """Five runs each: |w| is 0.16 to 0.19 with equal rates (Adam and SGD), 0.08 to 0.14 with our rates (Adam and
-    AdamW), and 0.05 to 0.1 with 30 times. With equal rates and V and O at twice their start, it is 0.08 to 0.16. The
-    errors differ by at most 0.01.
+    AdamW), and 0.05 to 0.1 with a factor of 30. With equal rates and V and O at twice their start, it is 0.08 to 0.16.
+    The errors differ by at most 0.01.
     """
     sizes = {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("usual", "one rate", "30 times")}
     larger = [abs(w) for run in _runs("one rate, larger start") for w in run["w"][0]]
@@ -410,7 +410,7 @@ def _train_equal_heads(seed):
 
 
 @pytest.mark.claim("Equal heads get equal gradients. Here they stay equal, and are no better than one head")
-@pytest.mark.claim("So does a difference of 0.001.")
+@pytest.mark.claim("So can a difference of 0.001.")
 @pytest.mark.parametrize("seed", [0, 1, 4, 5])
 def test_equal_heads_stay_equal(seed):
     """Equal heads have the error of one head (1.4), or 3.7 from the starts from which the keys come to contain y. With
