@@ -763,7 +763,7 @@ def test_without_the_diagonal_row_0_is_nan(size):
     assert not torch.softmax(scores.masked_fill(~mask, -torch.inf), -1).isnan().any()
 
 
-@pytest.mark.claim("renormalising gives `nan`, and hiding before the softmax still works.")
+@pytest.mark.claim("renormalising gives `nan`, whereas hiding before the softmax still works.")
 @pytest.mark.parametrize("gap, fails", [(1.0, False), (50.0, False), (200.0, True), (1000.0, True)])
 def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
     """The cause is rounding: the two steps work with a smaller gap, and with a gap of 200 in float64."""

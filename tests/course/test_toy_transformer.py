@@ -799,9 +799,9 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 
 
 @pytest.mark.claim(
-    "If the indices of all answer positions are one lower, 46 % of these letters become the letter before."
+    "If the index of every answer position is lowered by one, 46 % of these letters change to the preceding letter."
 )
-@pytest.mark.claim("34 % become the letter before; if only the index of the space is one higher, 9 %.")
+@pytest.mark.claim("34 % change in the same way; if only the space's index is raised, 9 %.")
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )

@@ -857,8 +857,8 @@ exercise(
         ),
         "output-side-first": Wrong(
             lambda model: (_blocks(model, "v").mT @ _o_blocks(model)).mT.contiguous(),
-            "Rows and columns are swapped: your result is [heads, n_out, D]. The token is multiplied from the left, z @"
-            " OV, so row a of the matrix belongs to entry a of the token.",
+            "Rows and columns are swapped: your result is [heads, n_out, D]. The product is z @ OV, with"
+            " the token on the left, so row i of the matrix belongs to entry i of the token.",
         ),
         "heads-cut-across": Wrong(
             lambda model: (

@@ -378,15 +378,15 @@ exercise(
         ),
         "backwards": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, :-1]], tokens[:, :-1][asked[:, :-1]]),
-            "The shift goes in the wrong direction: you compare the logits at each position with the token before this"
-            " position, which the model has already read. The logits at position i - 1 should predict the token at"
+            "The shift goes in the wrong direction: at each position, you compare the logits with the previous token,"
+            " which the model has already read. The logits at position i - 1 should predict the token at"
             " position i.",
         ),
         "backwards-marked-later": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, 1:][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
-            "The shift goes in the wrong direction: you compare the logits at each position that `asked` marks with the"
-            " token before this position, which the model has already read. The logits at position i - 1 should predict"
-            " the token at position i.",
+            "The shift goes in the wrong direction: at each position that `asked` marks, you compare the logits with"
+            " the previous token, which the model has already read. The logits at position i - 1 should predict the"
+            " token at position i.",
         ),
         "rolled-logits-only": Wrong(
             lambda logits, tokens, asked: F.cross_entropy(logits[:, :-1][asked[:, 1:]], tokens[:, :-1][asked[:, 1:]]),
@@ -406,7 +406,7 @@ exercise(
         ),
         "shared-among-all": _loss.replace(reduce=lambda losses, asked: (losses * asked).mean()).wrong(
             "Tokens that `asked` does not mark add 0 to your sum, but you still count them: you divide the sum by the"
-            " number of all next tokens. Divide by the number of tokens that `asked` marks."
+            " total number of next tokens. Divide by the number of tokens that `asked` marks."
         ),
         "shared-among-all-tokens": Wrong(
             _loss.replace(reduce=lambda losses, asked: (losses * asked).sum() / (asked.numel() + len(asked))),

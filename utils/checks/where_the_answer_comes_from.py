@@ -241,8 +241,8 @@ exercise(
             " last block."
         ),
         "first-twice": _lens.replace(rows=lambda s: torch.cat((s[:1], s[:-1]))).wrong(
-            "The first row appears twice, and the last row is missing: the second row is read before the first block."
-            " Read the stream after each block, so that the last block's result is included."
+            "The first row appears twice, and the last row is missing: you read the stream before each block."
+            " For row 1 and later rows, read it after a block, so that the last block's result is included."
         ),
         "normed-from-the-start": _lens_in_a_loop.replace(goes_on=_normed, first=_normed).wrong(
             "Every block reads the normalised stream, even the first block. The lens should normalise a copy, and the"

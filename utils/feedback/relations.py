@@ -243,7 +243,7 @@ def _offset_by_row(pairs: Pairs) -> str:
         -1,
         lambda y, e: y - e,
         lambda e, o: e + o,
-        "{} is the expected row plus one number, but not all rows have the same number",
+        "{} is the expected row plus a constant, but the constant is not the same in all rows",
     )
 
 

@@ -181,7 +181,7 @@ transfer_family(
             Return the weights, in the shape `[heads, embed_dim, d_head]`. The softmax should
             work with large numbers too, and gradients should flow back to `A`, `B` and `base`.
             """,
-            clause="the softmax gives the share of an entry that is blocked",
+            clause="the softmax gives the blocked share of each entry",
             oracle=lambda A, B, base, temp: torch.lerp(base, torch.zeros_like(base), _gates(A, B, temp, 2)),
             milestones=_milestones(change=("the shares that pass?", lambda gate: 1 - gate)),
             misconceptions=_mistakes(
