@@ -487,7 +487,7 @@ def test_a_score_depends_on_the_letter_that_was_written_last():
 
 @pytest.mark.claim("In this model, head 1 is not needed")
 @pytest.mark.observed("In each order, head 0 looks most at the smallest letter in the first pass")
-@pytest.mark.observed("Looking at a letter raises the score of that letter most")
+@pytest.mark.observed("Looking at a letter raises that letter's score more than any other score")
 @pytest.mark.observed(
     "in the second pass, head 0 gives the letter a a weight of about 0.4 in `aab`, and of 0.2 in `abc`"
 )

@@ -359,7 +359,7 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 
 
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
-@pytest.mark.claim("The biases keep the stream from becoming as small.")
+@pytest.mark.claim("The stream does not become as small as the gradient, because of the biases.")
 @pytest.mark.parametrize("change", ["larger weights", "no bias"])
 @pytest.mark.claim("Torch gives its weights for *n* inputs a variance of 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):

@@ -487,7 +487,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions in which the layers of the constructor `initial` ignore qkv_bias."""
+    """Return two misconceptions in which the layers that the constructor `initial` creates ignore qkv_bias."""
     return {
         "always-a-bias": Wrong(
             right,

@@ -586,7 +586,7 @@ exercise(
         "Draw the curve: a straight line up over warmup_steps, then half a cosine wave down to a tenth of base_lr.",
         "In the warm-up, the rate is base_lr times (step + 1) / warmup_steps. After the warm-up, what fraction of the"
         " way from step `warmup_steps` to step `steps` is done, as a number from 0 to 1?",
-        "With t from 0 to 1, half of 1 + cos(pi t) goes from 1 to 0. The rate is base_lr times (0.1 + 0.9 times this"
+        "As t goes from 0 to 1, (1 + cos(pi t)) / 2 goes from 1 to 0. The rate is base_lr times (0.1 + 0.9 times this"
         " number).",
     ),
 )

@@ -74,7 +74,7 @@ def _area_times_height(q, k, r):
 
 
 def _are_roots(probe):
-    """Return whether the results are the square roots of the expected results. The tolerance allows zero volumes."""
+    """Return whether the results are the square roots of the expected results. A volume may be 0."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
     return not probe.has_correct_values and all(
         isinstance(a, Tensor)

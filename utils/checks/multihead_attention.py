@@ -73,7 +73,7 @@ def _side_by_side(heads):
 
 @with_steps
 def _run_heads(p, x, *, join=_side_by_side, which=range, head=_head):
-    """Run the wrapper's heads `which(num_heads)`, and join their results."""
+    """Run the heads of the wrapper that `which(num_heads)` selects, and concatenate their results."""
     return join([head(p, x, i) for i in which(p.init_args["num_heads"])])
 
 

@@ -268,7 +268,7 @@ exercise(
         ),
         "last-position-only": _model.replace(out=lambda x, p: _logits(x, p)[:, -1]).wrong(
             "You return the logits of only the last position. Training predicts the next token at every position, so"
-            " return all of them."
+            " return the logits of all positions."
         ),
     },
     hints=Hints(
@@ -372,8 +372,8 @@ exercise(
         ),
         "asks-the-place-before": Wrong(
             _WRONG_LOSSES["asks-the-place-before"],
-            "Logits and tokens match, but `asked` is shifted by one position: it marks tokens, and you use it for the"
-            " positions that predict these tokens. As a result, the first token of each answer is left out, and the"
+            "The logits and tokens are aligned, but `asked` is off by one position: it marks tokens, and you use it for"
+            " the positions that predict these tokens. As a result, the first token of each answer is left out, and the"
             " token after the answer is counted.",
         ),
         "backwards": Wrong(
@@ -685,8 +685,8 @@ exercise(
             " call backward on, so call backward on the loss itself."
         ),
         "eval-mode": _training_step.replace(mode=False).wrong(
-            "The step ran in eval mode, which is meant for evaluation, because it switches off layers such as dropout."
-            " A training step should run in training mode."
+            "The step ran in eval mode, which switches off layers such as dropout. A training step should run in training"
+            " mode."
         ),
         "left-in-eval-mode": Wrong(
             _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),

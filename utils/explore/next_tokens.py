@@ -16,7 +16,7 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # the browser receives names only for this many of the most likely tokens
+NAMED = 1000  # number of most likely tokens whose names are sent to the browser
 CHIPS = 60  # the browser shows at most this many tokens, from the end of a text
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 

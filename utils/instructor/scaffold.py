@@ -112,7 +112,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 
 
 def _extend_import(text: str, module: str, template: str) -> str:
-    """Add the names that the template imports from `module` to the text's own import, and return the text."""
+    """Extend the text's import from `module` with the names that the template imports, and return the text."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
     names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):

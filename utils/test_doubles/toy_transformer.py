@@ -89,7 +89,7 @@ class FakeTextModel(nn.Module):
 class FakeOptimizer:
     """An optimizer with torch's interface that counts its steps. It avoids the slow import of torch's optimizers.
 
-    Each parameter has its own group, as if only some parameters had weight decay.
+    Each parameter has its own group, as in code that applies weight decay only to some parameters.
 
     Args:
         rate: the learning rate.

@@ -194,8 +194,8 @@ transfer_family(
                 **{
                     "gradient-at-zero": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y) + x_q.sum(-1, keepdim=True),
-                        "You add the step from β = 0 to the start. At another start the errors differ, so the gradient"
-                        " differs too.",
+                        "You add the step from β = 0 to the start. From a different start the errors differ, so"
+                        " the gradient differs too.",
                     ),
                     "start-not-added": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y - x.sum(-1, keepdim=True)),

@@ -285,7 +285,8 @@ transfer_family(
                     "sees-later-positions": _sees_later(_reversed),
                     "oldest-first-result": Wrong(
                         lambda *tensors: _reversed(*tensors).flip(2),
-                        "Your results are right, but the oldest new position comes first. Return the newest first.",
+                        "Your results are right, but in the wrong order: the oldest position comes first. Return the"
+                        " newest first.",
                     ),
                     "mask-not-reversed": _reversed.replace(
                         distances=lambda n_new, n_past: torch.arange(n_new)[:, None] - torch.arange(n_new + n_past)

@@ -63,7 +63,7 @@ class RemoteRunner:
         return functools.partial(self._call, method)
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the runner. Do not send the notes of cases, because only the judge needs them."""
+        """Call a method of the runner. Do not send the notes on the cases, because only the judge needs them."""
         result = self.session.call(method, *map(_drop_notes, args), **{n: _drop_notes(a) for n, a in kwargs.items()})
         if isinstance(result, Observation) and (failure := result.failure):
             if failure.type == "MemoryError" or any(words in failure.text for words in NO_MEMORY):

@@ -322,7 +322,7 @@ class _Grading:
 
 
 def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult]) -> bool:
-    """Return whether an exercise that an answer uses does not pass yet."""
+    """Return whether the answer uses an exercise that has not been passed yet."""
     lesson = lessons_by_exercise().get(name, "99")
     if lesson == stem:
         return name in before and before[name].state != "passed"

@@ -16,7 +16,7 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.tally import lesson_title
 from utils.show.html import MARK, card, inline_html
 
-# The notebook status for each state; it determines the colour and the symbol. Other states have the status "todo".
+# The status that the notebook shows for these states, with its colour and symbol. All other states are shown as "todo".
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
 MESSAGES = {  # for results without a message; for other states, the message is the name of the state
     "waits for another exercise": "This answer uses `{0.waits_for}`, which must pass first.",

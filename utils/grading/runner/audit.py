@@ -22,7 +22,7 @@ LONGEST = 200  # maximum number of characters in an entry
 AuditKind = Literal["network", "processes", "file", "tampering"]
 
 # Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html). They
-# count only if the notebook's own code causes them: libraries start programs, connect and trace for harmless reasons.
+# count only if the notebook's own code causes them: libraries also start programs, open connections and set traces.
 _EVENTS: dict[AuditKind, str] = {
     "network": "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname"
     " socket.gethostbyaddr socket.__new__",
