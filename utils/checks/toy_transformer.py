@@ -685,8 +685,8 @@ exercise(
             " call backward on, so call backward on the loss itself."
         ),
         "eval-mode": _training_step.replace(mode=False).wrong(
-            "The step ran in eval mode, which switches off layers such as dropout. A training step should run in training"
-            " mode."
+            "The step ran in eval mode, which switches off layers such as dropout. A training step should run in"
+            " training mode."
         ),
         "left-in-eval-mode": Wrong(
             _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
