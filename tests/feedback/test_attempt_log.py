@@ -241,13 +241,13 @@ def test_two_notebooks_writing_at_once_lose_no_attempt(store):
     entries = read_log(log_path(store))
     assert [entry["attempt"] for entry in entries] == list(range(1, 121))
     assert len({entry["id"] for entry in entries}) == 120
-    assert len(log_path(store).read_bytes().splitlines()) == 120
+    assert len(log_path(store).read_bytes().split(b"\n")[1:]) == 120
 
 
 def test_lines_of_two_processes_do_not_mix_even_without_a_lock(store):
     """Some network disks have no locks."""
     store.parent.mkdir()
-    append = f"attempt_log.append_attempt(Path({str(log_path(store))!r}), {{'by': os.getpid(), 'n': i}})"
+    append = f"attempt_log.append_attempt(Path({str(store)!r}), {{'by': os.getpid(), 'n': i}})"
     writers = [start_writer(f"for i in range(400): {append}") for _ in range(2)]
     assert [process.wait() for process in writers] == [0, 0]
     entries = read_log(log_path(store))
@@ -301,4 +301,4 @@ def test_a_merge_stops_at_the_bound_with_whole_lines(tmp_path, monkeypatch):
     line = len(log_path(here).read_bytes()) // 2
     monkeypatch.setattr(attempt_log, "MAX_BYTES", 4 * line + 3)
     merge_logs(log_path(here), log_path(there))
-    assert len(log_path(here).read_bytes().splitlines()) == 4 and ids_in(here) == ["A", "B", "x", "y"]
+    assert len(log_path(here).read_bytes().split(b"\n")[1:]) == 4 and ids_in(here) == ["A", "B", "x", "y"]

@@ -102,8 +102,8 @@ def test_a_level_of_confidence_that_the_course_does_not_have_is_not_shared(store
 def test_an_edited_line_of_the_log_is_left_out(store, edit):
     check(row_sums)
     entry = {**ATTEMPT, "lesson": "start_here"}
-    append_attempt(log_path(store), {**entry, **edit})
-    append_attempt(log_path(store), {**entry, "attempt": 2})
+    append_attempt(store, {**entry, **edit})
+    append_attempt(store, {**entry, "attempt": 2})
     assert [attempt.attempt for attempt in read_attempts()] == [1, 2]
 
 

@@ -302,7 +302,7 @@ def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> N
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
 
-    If `change` returns an attempt, add the attempt to the log.
+    If `change` returns an attempt, add the attempt to the log. It stays there if the file then cannot be written.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -315,9 +315,10 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
             os.replace(path, path.with_name(path.name + ".damaged"))
             content = {}
         attempt = change(content)
-        write_atomically(path, json.dumps(content, sort_keys=True))  # with `indent`, json is slow
+        text = json.dumps(content, sort_keys=True)  # with `indent`, json is slow
         if attempt:
-            append_attempt(log_path(path), attempt)
+            append_attempt(path, attempt)  # before the slow write, after which the same work takes longer
+        write_atomically(path, text)
 
 
 @functools.cache

@@ -14,24 +14,21 @@ def text_loss(logits, tokens, marked):
     start = torch.zeros(len(tokens), 1)
     tokens, marked = torch.cat((start.long(), tokens), dim=1), torch.cat((start.bool(), marked), dim=1)
     return answer_loss(torch.cat((logits, logits[:, -1:]), dim=1), tokens, marked)
-# %% text_loss/mean-of-texts right: one text after the other
+# %% text_loss/two-ahead right: shifts by two positions
 def text_loss(logits, tokens, marked):
-    means = []
-    for rows, text, counts in zip(logits, tokens, marked):
-        counts = counts[1:]
-        means.append(F.cross_entropy(rows[:-1][counts], text[1:][counts]))
-    return torch.stack(means).mean()
-# %% text_loss/mean-of-texts right: divides the sum of each text
+    counts = marked[:, 2:]
+    return F.cross_entropy(logits[:, :-2][counts], tokens[:, 2:][counts])
+# %% text_loss/two-ahead right: moves the texts by one position, and uses the function of the lesson
 def text_loss(logits, tokens, marked):
-    losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
-    counts = marked[:, 1:]
-    return ((losses * counts).sum(1) / counts.sum(1)).mean()
-# %% text_loss/mean-of-texts right: with the function of the lesson
+    return answer_loss(logits[:, :-1], tokens[:, 1:], marked[:, 1:])
+# %% text_loss/two-ahead right: one token after the other
 def text_loss(logits, tokens, marked):
-    total = 0
-    for b in range(len(tokens)):
-        total = total + answer_loss(logits[b : b + 1], tokens[b : b + 1], marked[b : b + 1])
-    return total / len(tokens)
+    losses = []
+    for b in range(tokens.shape[0]):
+        for i in range(2, tokens.shape[1]):
+            if marked[b, i]:
+                losses.append(-logits[b, i - 2].log_softmax(0)[tokens[b, i]])
+    return torch.stack(losses).mean()
 # %% text_loss/true-hides right: selects the tokens without a mark
 def text_loss(logits, tokens, marked):
     counts = ~marked[:, 1:]

@@ -9,8 +9,6 @@ from utils.feedback.exercise import Float, Wrong, case
 from utils.feedback.properties import batch_independent
 from utils.feedback.transfer import LessonTask, member, transfer_family
 
-# --- the ways to cut the entries of a position into heads, and to join the heads again --------------------
-
 
 def _split(x, n):
     """Give neighbouring entries to the same head: [batch, seq, d] -> [batch, n, seq, d_head]."""
@@ -22,14 +20,9 @@ def _merge(x):
     return x.transpose(-3, -2).flatten(-2)
 
 
-def _deal(x, n):
-    """Give entry i to head i % n: [batch, seq, d] -> [batch, n, seq, d_head]."""
-    return x.unflatten(-1, (-1, n)).movedim(-1, -3)
-
-
-def _undeal(x):
-    """Undo `_deal`: [batch, n, seq, d_head] -> [batch, seq, d]."""
-    return x.movedim(-3, -1).flatten(-2)
+def _first_head(x):
+    """Keep the first head only, [batch, 1, seq, d_head]. It is compared with every head."""
+    return x[:, :1]
 
 
 @with_steps
@@ -42,6 +35,8 @@ def _attend(
     *,
     split=_split,
     merge=_merge,
+    change_keys=lambda k: k,
+    change_values=lambda v: v,
     change_mask=lambda mask: mask,
     hide=mask_scores,
     width=lambda d_head, d: d_head,
@@ -50,54 +45,44 @@ def _attend(
 ):
     """Compute attention in heads, with a mask [seq, seq] in which True means visible."""
     q, k, v = (split(part, n_heads) for part in (q, k, v))
-    scores = q @ k.mT / width(k.shape[-1], n_heads * k.shape[-1]) ** 0.5
-    return merge(change_weights(normalise(hide(scores, change_mask(mask)))) @ v)
+    scores = q @ change_keys(k).mT / width(k.shape[-1], n_heads * k.shape[-1]) ** 0.5
+    return merge(change_weights(normalise(hide(scores, change_mask(mask)))) @ change_values(v))
 
 
-def _oracle(columns, join, change_mask=lambda mask: mask, change_weights=lambda all_weights: all_weights):
-    """Return an oracle that computes one head after the other.
+def _oracle(
+    join=lambda results: torch.cat(list(results), dim=-1),
+    change_mask=lambda mask: mask,
+    change_weights=lambda all_weights: all_weights,
+    keys_of=lambda head: head,
+):
+    """Compute the oracle one head after the other.
 
     Args:
-        columns: function of `(d, n_heads, head)` that returns the entries of a head.
-        join: function of the results of all heads [n_heads, batch, seq, d_head] and the entries of the heads.
+        join: function of the results of all heads [n_heads, batch, seq, d_head].
+        change_mask: function of the mask.
+        change_weights: function of the weights of all heads [n_heads, batch, seq, seq].
+        keys_of: function that returns, for a head, the head whose keys it uses.
     """
 
     def answer(q, k, v, n_heads, mask):
-        heads = [columns(q.shape[-1], n_heads, head) for head in range(n_heads)]
+        parts_q, parts_k, parts_v = (part.chunk(n_heads, dim=-1) for part in (q, k, v))
         visible = change_mask(mask)
-        weights = []
-        for entries in heads:
-            part_q, part_k = q[..., entries], k[..., entries]
-            identity = torch.eye(part_k.shape[1], dtype=q.dtype).expand(len(q), -1, -1)
-            weights.append(F.scaled_dot_product_attention(part_q, part_k, identity, attn_mask=visible))
-        weights = change_weights(torch.stack(weights))
-        return join(torch.stack([w.bmm(v[..., entries]) for w, entries in zip(weights, heads)]), heads)
+        identity = torch.eye(k.shape[1], dtype=q.dtype).expand(len(q), -1, -1)
+        weights = [
+            F.scaled_dot_product_attention(parts_q[head], parts_k[keys_of(head)], identity, attn_mask=visible)
+            for head in range(n_heads)
+        ]
+        return join(torch.stack([w.bmm(part) for w, part in zip(change_weights(torch.stack(weights)), parts_v)]))
 
     return answer
 
 
-def _neighbours(d, n_heads, head):
-    return torch.arange(d).chunk(n_heads)[head]
-
-
-def _dealt(d, n_heads, head):
-    return torch.arange(head, d, n_heads)
-
-
-def _side_by_side(results, heads):
-    return torch.cat(list(results), dim=-1)
-
-
-def _back_in_place(results, heads):
-    return torch.cat(list(results), dim=-1)[..., torch.cat(heads).argsort()]
-
-
-def _milestones(split=_split, change_mask=lambda mask: mask, change_weights=None):
-    """Return the milestones for the functions that split into heads, change the mask and change the weights."""
+def _milestones(change_keys=lambda k: k, change_mask=lambda mask: mask, change_weights=None):
+    """Return the milestones for a way to change the keys, the mask and the weights."""
 
     def values(q, k, v, n_heads, mask):
-        q, k, v = (split(part, n_heads) for part in (q, k, v))
-        scores = q @ k.mT
+        q, k, v = (_split(part, n_heads) for part in (q, k, v))
+        scores = q @ change_keys(k).mT
         scaled = scores / k.shape[-1] ** 0.5
         masked = mask_scores(scaled, change_mask(mask))
         steps = {"the queries of the heads": q, "the keys of the heads": k, "the values of the heads": v}
@@ -153,7 +138,7 @@ def _mistakes(right, **more):
 
 _averaged = _attend.replace(change_weights=_average)
 _true_hides = _attend.replace(change_mask=lambda mask: ~mask)
-_interleaved = _attend.replace(split=_deal, merge=_undeal)
+_shared_keys = _attend.replace(change_keys=_first_head)
 _summed = _attend.replace(merge=_sum_heads)
 
 
@@ -191,7 +176,7 @@ transfer_family(
             """,
             clause="the mask hides a position where it is True",
             cases=lambda rand: _cases(rand, diagonal=False),
-            oracle=_oracle(_neighbours, _side_by_side, lambda mask: mask.logical_not()),
+            oracle=_oracle(change_mask=lambda mask: mask.logical_not()),
             returns=Float("batch seq d"),
             milestones=_milestones(change_mask=lambda mask: ~mask),
             misconceptions=_mistakes(
@@ -203,12 +188,12 @@ transfer_family(
                 },
             ),
         ),
-        "interleaved": member(
+        "shared-keys": member(
             """
-            Write attention with many heads. `q`, `k` and `v` have the shape `[batch, seq, d]`, and `d` is divisible by
-            `n_heads`. The entries are dealt to the heads like cards: entry 0 goes to head 0, entry 1 to head 1, and
-            after the last head comes head 0 again. In the end, each number of a result goes back to the place of its
-            entry: the first number of head 1 becomes entry 1. There is no output layer and no dropout.
+            Write attention with many heads that share their keys. `q`, `k` and `v` have the shape `[batch, seq, d]`,
+            and `d` is divisible by `n_heads`. Neighbouring entries belong to the same head, as in this lesson. Each
+            head uses its own queries and its own values, but every head uses the keys of head 0. The results of the
+            heads are put side by side. There is no output layer and no dropout.
 
             `mask` is a bool tensor `[seq, seq]`, and it holds for all texts and heads. A row is the position that asks.
             Where `mask` is True, the position of the column is visible, as in this lesson. Each row sees at least one
@@ -217,22 +202,23 @@ transfer_family(
             Divide the scores of a head by the square root of the number of its entries, then hide, then apply the
             softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
             """,
-            clause="the entries are dealt to the heads in turn, and the results go back to the places of the entries",
-            oracle=_oracle(_dealt, _back_in_place),
+            clause="every head uses the keys of head 0",
+            oracle=_oracle(keys_of=lambda head: 0),
             returns=Float("batch seq d"),
-            milestones=_milestones(split=_deal),
+            milestones=_milestones(change_keys=_first_head),
             misconceptions=_mistakes(
-                _interleaved,
+                _shared_keys,
                 **{
-                    "not-dealt-back": _interleaved.replace(merge=_merge).wrong(
-                        "The heads are right, but you put their results side by side. Each number should go back to the"
-                        " place of its entry."
+                    "keys-of-the-last-head": _attend.replace(change_keys=lambda k: k[:, -1:]).wrong(
+                        "Every head uses the keys of the last head. The task asks for the keys of head 0."
                     ),
-                    "only-dealt-back": _interleaved.replace(split=_split).wrong(
-                        "Your heads consist of neighbouring entries. Deal the entries in turn: entry i goes to head"
-                        " i % n_heads."
+                    "mean-of-the-keys": _attend.replace(change_keys=lambda k: k.mean(1, keepdim=True)).wrong(
+                        "Every head uses the mean of the keys of all heads. The task asks for the keys of head 0."
                     ),
-                    "true-means-hidden": _interleaved.replace(change_mask=lambda mask: ~mask).wrong(
+                    "values-shared-too": _shared_keys.replace(
+                        change_values=lambda v: _first_head(v).expand_as(v)
+                    ).wrong("Every head mixes the values of head 0. Only the keys are shared; the values are not."),
+                    "true-means-hidden": _shared_keys.replace(change_mask=lambda mask: ~mask).wrong(
                         "Your mask is inverted: in this task, True means visible."
                     ),
                 },
@@ -253,7 +239,7 @@ transfer_family(
             softmax. Return only the context vectors, in the shape `[batch, seq, d]`.
             """,
             clause="every head mixes its values with the mean of the weights of all heads",
-            oracle=_oracle(_neighbours, _side_by_side, change_weights=lambda w: w.mean(0).repeat(len(w), 1, 1, 1)),
+            oracle=_oracle(change_weights=lambda w: w.mean(0).repeat(len(w), 1, 1, 1)),
             returns=Float("batch seq d"),
             milestones=_milestones(change_weights=_average),
             misconceptions=_mistakes(
@@ -293,7 +279,7 @@ transfer_family(
             softmax. Return only the sum, in the shape `[batch, seq, d_head]`, where `d_head` is `d // n_heads`.
             """,
             clause="the results of the heads are added instead of put side by side",
-            oracle=_oracle(_neighbours, lambda results, heads: results.sum(0)),
+            oracle=_oracle(join=lambda results: results.sum(0)),
             returns=Float("batch seq d_head"),
             milestones=_milestones(),
             misconceptions=_mistakes(

@@ -14,6 +14,10 @@ def _next_token(logits, tokens, marked):
     return logits[:, :-1], tokens[:, 1:], marked[:, 1:]
 
 
+def _two_ahead(logits, tokens, marked):
+    return logits[:, :-2], tokens[:, 2:], marked[:, 2:]
+
+
 def _same_place(logits, tokens, marked):
     return logits, tokens, marked
 
@@ -43,15 +47,9 @@ def _loss(
 
 
 _shifted = _loss.replace(pair=_same_place)
-_texts = _loss.replace(reduce=_mean_of_texts)
+_ahead = _loss.replace(pair=_two_ahead)
 _hides = _loss.replace(counts=lambda marked: ~marked)
 _backwards = _loss.replace(pair=_token_before)
-
-
-def _mean_of_texts_oracle(logits, tokens, marked):
-    targets = tokens[:, 1:].masked_fill(~marked[:, 1:], -100)
-    losses = F.cross_entropy(logits[:, :-1].mT, targets, reduction="none")  # all zeros if no token is counted
-    return torch.stack([text.sum() / (target >= 0).sum() for text, target in zip(losses, targets)]).mean()
 
 
 def _milestones(right):
@@ -112,18 +110,19 @@ def _mean_of_means(right):
     )
 
 
-def _cases(rand, first=False, last=False):
-    """Return cases. In each text, token 1 is marked and token 2 is not, so that every answer has tokens to count.
+def _cases(rand, start=1, first=False, last=False):
+    """Return cases. In each text, a token is marked and the next one is not, so that every answer has tokens to count.
 
     Args:
         rand: the sampler.
+        start: the position of this marked token. Except for the first token, no token before it is marked.
         first: whether the first token may be marked; in the first text, it is marked.
         last: whether the last token may be marked; in the first text, it is marked.
     """
     cases = []
     for batch, seq, vocab in ((2, 6, 4), (3, 7, 5), (4, 9, 8), (2, 5, 11)):
         marked = rand.mask(batch, seq)
-        marked[:, 1], marked[:, 2] = True, False
+        marked[:, 1:start], marked[:, start], marked[:, start + 1] = False, True, False
         for place, allowed in ((0, first), (-1, last)):
             marked[:, place] &= allowed
             marked[0, place] = allowed
@@ -163,35 +162,36 @@ transfer_family(
                 _shifted, **{"marks-inverted": _inverted(_shifted), "mean-of-means": _mean_of_means(_shifted)}
             ),
         ),
-        "mean-of-texts": member(
+        "two-ahead": member(
             """
-            Write a loss in which every text has the same weight. `logits` has the shape `[batch, seq, vocab]`, and
-            `tokens` has the shape `[batch, seq]`. As in this lesson, the logits at position `i - 1` of a text predict
-            the token at position `i`.
+            Write the loss of a model that looks two tokens ahead. `logits` has the shape `[batch, seq, vocab]`, and
+            `tokens` has the shape `[batch, seq]`. The model skips the next token, so the logits at position `i - 2` of
+            a text predict the token at position `i`. `seq` is at least 3.
 
             `marked` is a bool tensor `[batch, seq]`. It marks tokens: a token counts where `marked` is True. The first
-            token of a text is never marked, and each text has a marked token. A text with many marks should not
-            outweigh a text with few: take the mean over each text, then the mean of these means.
+            two tokens of a text are never marked, because nothing predicts them; the last token may be marked. All
+            tokens that count have the same weight, whatever their text.
 
-            Return the mean of the mean cross-entropies, as one number in a tensor. Gradients should flow back to the
-            logits.
+            Return the mean cross-entropy of the tokens that count, as one number in a tensor. Gradients should flow
+            back to the logits.
             """,
-            clause="the mean is taken over each text first, and then over the texts",
-            oracle=_mean_of_texts_oracle,
-            milestones=_milestones(_texts),
+            clause="the logits at position i - 2 predict the token at position i",
+            cases=lambda rand: _cases(rand, start=2, last=True),
+            oracle=lambda logits, tokens, marked: F.cross_entropy(
+                logits[:, :-2].mT, tokens[:, 2:].masked_fill(~marked[:, 2:], -100)
+            ),
+            milestones=_milestones(_ahead),
             misconceptions=_mistakes(
-                _texts,
+                _ahead,
                 **{
-                    "marks-inverted": _inverted(_texts),
-                    "sum-of-each-text": _loss.replace(
-                        reduce=lambda losses, counted: (losses * counted).sum(1).mean()
+                    "marks-inverted": _inverted(_ahead),
+                    "mean-of-means": _mean_of_means(_ahead),
+                    "marks-of-the-place-before": _ahead.replace(
+                        pair=lambda logits, tokens, marked: (logits[:, :-2], tokens[:, 2:], marked[:, 1:-1])
                     ).wrong(
-                        "You add up the losses of each text and take the mean of these sums. Take a mean over each text"
-                        " too."
+                        "You use the mark one position too early. The marks belong to the tokens that are predicted,"
+                        " not to the tokens before them."
                     ),
-                    "one-for-each-text": _loss.replace(
-                        reduce=lambda losses, counted: (losses * counted).sum(1) / counted.sum(1)
-                    ).wrong("You return one number for each text. Return the mean of these numbers."),
                 },
             ),
         ),

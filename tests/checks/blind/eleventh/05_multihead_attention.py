@@ -391,36 +391,34 @@ def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor)
     return torch.cat(results, dim=-1)
 
 
-# %% attend_in_heads/interleaved wrong (misconception not-dealt-back): deals the entries like cards, but puts the results of the heads side by side
+# %% attend_in_heads/shared-keys wrong (misconception values-shared-too): every head uses the keys and the values of head 0
 def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor) -> Tensor:
     """Return the result of all heads, as your task says."""
     results = []
-    for h in range(n_heads):
-        head_q, head_k, head_v = (x[..., h::n_heads] for x in (q, k, v))
-        scores = head_q @ head_k.transpose(-2, -1) / head_q.shape[-1] ** 0.5
-        results.append(torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1) @ head_v)
+    width = q.shape[-1] // n_heads
+    for head_q in q.chunk(n_heads, -1):
+        scores = head_q @ k[..., :width].transpose(-2, -1) / width**0.5
+        results.append(torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1) @ v[..., :width])
     return torch.cat(results, dim=-1)
 
 
-# %% attend_in_heads/interleaved wrong (difference milestone): subtle, the step between entries of a head is d_head instead of n_heads: right if both are equal
+# %% attend_in_heads/shared-keys wrong (difference milestone): subtle, takes the first n_heads entries as the keys of head 0: right if d_head is n_heads
 def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor) -> Tensor:
     """Return the result of all heads, as your task says."""
-    d_head = q.shape[-1] // n_heads
-    out = torch.zeros_like(v)
-    for h in range(n_heads):
-        part = slice(h, None, d_head)
-        scores = q[..., part] @ k[..., part].transpose(-2, -1) / d_head**0.5
-        out[..., part] = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1) @ v[..., part]
-    return out
+    shared = k[..., :n_heads].repeat(1, 1, q.shape[-1])[..., : q.shape[-1]]
+    q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (q, shared, v))
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    weights = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+    return (weights @ v).transpose(1, 2).flatten(2)
 
 
-# %% attend_in_heads/interleaved right (passed): the last axis becomes [d_head, n_heads]; einsum
+# %% attend_in_heads/shared-keys right (passed): einsum with the keys of one head
 def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor) -> Tensor:
     """Return the result of all heads, as your task says."""
-    q, k, v = (x.unflatten(-1, (-1, n_heads)) for x in (q, k, v))
-    scores = torch.einsum("bieh,bjeh->bhij", q, k) / q.shape[2] ** 0.5
+    q, k, v = (x.unflatten(-1, (n_heads, -1)) for x in (q, k, v))
+    scores = torch.einsum("bihe,bje->bhij", q, k[:, :, 0]) / q.shape[3] ** 0.5
     weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
-    return torch.einsum("bhij,bjeh->bieh", weights, v).flatten(2)
+    return torch.einsum("bhij,bjhe->bihe", weights, v).flatten(2)
 
 
 # %% attend_in_heads/averaged-weights wrong (misconception averages-scores): takes the mean of the scores instead of the weights

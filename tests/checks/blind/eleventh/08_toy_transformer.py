@@ -243,28 +243,27 @@ def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     return losses[marked].mean()
 
 
-# %% text_loss/mean-of-texts wrong (misconception as-in-the-lesson): one mean over all marked tokens, as in the lesson
+# %% text_loss/two-ahead wrong (misconception as-in-the-lesson): shifts by one position, as in the lesson
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
     return F.cross_entropy(logits[:, :-1][marked[:, 1:]], tokens[:, 1:][marked[:, 1:]])
 
 
-# %% text_loss/mean-of-texts wrong (property lets_gradients_through): subtle, puts the means of the texts into a new tensor: the right number, but no gradient
+# %% text_loss/two-ahead wrong (property lets_gradients_through): subtle, puts the losses into a new tensor: the right number, but no gradient
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
-    means = []
-    for row, text, counts in zip(logits[:, :-1], tokens[:, 1:], marked[:, 1:]):
-        means.append(F.cross_entropy(row[counts], text[counts]).item())
-    return torch.tensor(means).mean()
+    losses = []
+    for row, text, counts in zip(logits[:, :-2], tokens[:, 2:], marked[:, 2:]):
+        losses += F.cross_entropy(row[counts], text[counts], reduction="none").tolist()
+    return torch.tensor(losses).mean()
 
 
-# %% text_loss/mean-of-texts right (passed): each marked token has the weight 1 / (marks of its text × number of texts)
+# %% text_loss/two-ahead right (passed): the sum of the losses that count, divided by their number
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
-    counts = marked[:, 1:]
-    losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
-    per_text = torch.where(counts, losses, 0.0).sum(dim=1) / counts.sum(dim=1)
-    return per_text.mean()
+    counts = marked[:, 2:]
+    losses = F.cross_entropy(logits[:, :-2].transpose(1, 2), tokens[:, 2:], reduction="none")
+    return torch.where(counts, losses, 0.0).sum() / counts.sum()
 
 
 # %% text_loss/true-hides wrong (misconception as-in-the-lesson): counts the marked tokens, as in the lesson
