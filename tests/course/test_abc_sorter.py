@@ -444,10 +444,8 @@ def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
         assert spread[0] > 1 and spread[1] < 1e-5
 
 
-@pytest.mark.claim("Positions tell this model which letter comes next")
-@pytest.mark.claim(
-    "the model answers with the largest letter in every pass, provided that the letters before it are correct"
-)
+@pytest.mark.claim("The position tells this model which letter comes next")
+@pytest.mark.claim("the model answers with the largest letter in every pass, if the letters before it are correct")
 def test_positions_tell_the_model_which_letter_comes_next(twenty):
     """Exchange the positions of the passes in the sorter of the page, and in 20 others, for three different letters.
 
