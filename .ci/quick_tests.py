@@ -112,7 +112,7 @@ def explorer_names(file: str) -> list[str]:
 def exercise_names(stem: str) -> list[str]:
     """Return the names of a lesson's exercises."""
     sys.path.insert(0, str(ROOT))
-    from utils.feedback.exercise import all_exercises
+    from utils.exercises.exercise import all_exercises
 
     return [name for name, exercise in all_exercises().items() if exercise.lesson == stem]
 

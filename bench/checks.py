@@ -20,10 +20,10 @@ import torch
 from bench.measurement import ROOT, Row, last_printed_line
 from bench.report import table_cells
 from utils import lessons
-from utils.feedback.compare import values_equal
+from utils.exercises.compare import values_equal
+from utils.exercises.exercise import Exercise, all_exercises, find_exercise
+from utils.exercises.runner import make_runner, misconception_answer
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, all_exercises, find_exercise
-from utils.feedback.runner import make_runner, misconception_answer
 
 ROUNDS = 3  # measurements of each check, and of `import torch`
 FRESH = 3  # new processes for the first check of each exercise

@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises, find_exercise
+from utils.exercises.exercise import all_exercises, find_exercise
 from utils.grading.intake.folders import write_text
 from utils.grading.reports.learning.families import name_mistake_families
 from utils.grading.reports.learning.messages import Message

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.measurement import Row, time_nbgrader_command
 from bench.report import table_cells
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.grading import engine
 from utils.grading.judge.sandbox import Sandbox
 from utils.grading.judge.verdicts import Judge

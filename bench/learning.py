@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
 from bench.measurement import Row
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.grading.reports.learning.calibration import measure_calibration
 from utils.grading.reports.learning.exercises import measure_transfer
 from utils.grading.reports.learning.families import name_mistake_families

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from utils.feedback import exercise as registry
+from utils.exercises import exercise as registry
 from utils.feedback.diagnose import diagnose
 from utils.lessons import ROOT
 

@@ -10,8 +10,8 @@ from typer.main import get_command
 
 from utils import lessons
 from utils.cli.commands import app
-from utils.feedback.progress import read_progress, record_attempt
 from utils.instructor.readme_counts import generate_counts, insert_counts
+from utils.learner_data.progress import read_progress, record_attempt
 from utils.lessons import ROOT
 
 LESSONS = [lessons.read_lesson(path) for path in lessons.all_lessons()]

@@ -22,12 +22,12 @@ from utils import lessons
 from utils.book import landing, site
 from utils.cli.app import report_errors
 from utils.cli.commands import app
-from utils.feedback import progress
 from utils.grading.judge.bubblewrap import SandboxError
 from utils.grading.judge.sandbox import Sandbox
 from utils.grading.runner.isolation import ResourceLimits
 from utils.instructor.build import build, find_drift
 from utils.instructor.solved_notebooks import solved_cells
+from utils.learner_data import progress
 from utils.lessons import ROOT, hold_lock
 from utils.notebook.progress_view import ProgressView
 

@@ -39,7 +39,7 @@ def test_each_file_of_a_lesson_needs_the_tests_of_this_lesson(file):
     [
         ("docs/sources.md", {"tests/test_docs.py", "tests/test_quick_tests.py", "tests/test_sources.py"}),
         ("utils/feedback/check.py", {"tests/feedback/test_check.py"}),
-        ("utils/feedback/op_trace.py", {"tests/feedback"}),
+        ("utils/exercises/op_trace.py", {"tests/exercises"}),
         ("utils/grading/intake/roster.py", {"tests/grading/test_roster.py"}),
         ("utils/instructor/lesson_time.py", {"tests/instructor/test_ready.py"}),
         ("utils/checks/_attention.py", {"tests/checks"}),

@@ -23,7 +23,7 @@ from utils.book import site
 from utils.book.landing import EXERCISE, WRONG
 from utils.book.lesson_outputs import CACHE_FOLDER, BookError
 from utils.book.lesson_pages import IN_LAB
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.learning.forms import load_form
 

@@ -10,7 +10,7 @@ from utils import lessons
 from utils.book import lesson_outputs
 from utils.book.lesson_outputs import BookError
 from utils.book.lesson_pages import IN_LAB, make_lesson_page, render_hints, script_json, share_library
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.instructor.solved_notebooks import solved_cells
 
 TEXT = """---

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import harness as browser
-from utils.feedback.progress import record_attempt
+from utils.learner_data.progress import record_attempt
 
 HOME = re.compile(r"progress\(\)(?!\.)")  # the call of the cell that shows the home view
 COURSE = browser.ROOT / "course"

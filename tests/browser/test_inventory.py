@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import harness as browser
 from utils import explore
-from utils.feedback.progress import read_reviews
+from utils.learner_data.progress import read_reviews
 from utils.learning.inventory import read_inventory
 
 QUESTION = "Why is one layer not enough?"  # a quiz of lesson 08

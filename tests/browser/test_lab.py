@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import harness as browser
 from utils.cli.reset import reset
-from utils.feedback.exercise import all_exercises, find_exercise
+from utils.exercises.exercise import all_exercises, find_exercise
 
 STUDENTS = browser.ROOT / "course" / "02_simplified_attention.ipynb"
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser import harness as browser
 from tests.browser.widgets import calls, executed, too_wide, use, widgets_are_there
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 
 STEMS = [path.stem for path in lessons.all_lessons()]
 ASK_THE_KERNEL = ("sentence",)  # explorers that need it; test_notebook7.py uses them

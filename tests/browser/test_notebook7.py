@@ -6,7 +6,7 @@ from playwright.sync_api import Browser
 
 from tests.browser import harness as browser
 from tests.browser.widgets import calls, too_wide, unrun, use, widgets_are_there
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 
 STEM = "01_tokenization"  # has predictions, quizzes, an explorer without a kernel and two that use the kernel
 

@@ -6,7 +6,7 @@ the new verdicts.
 
 import pytest
 
-from utils.feedback.exercise import all_members
+from utils.exercises.exercise import all_members
 from utils.instructor.answers import Answer
 from utils.instructor.blind_answers import find_changed_verdicts, find_pending, read_blind_answers, read_pending
 

@@ -15,11 +15,9 @@ import pytest
 import torch
 
 from utils import lessons
-from utils.feedback.check import check
-from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_exercises, all_members
-from utils.feedback.observe import collect_tensors
-from utils.feedback.runner import (
+from utils.exercises.exercise import all_exercises, all_members
+from utils.exercises.observe import collect_tensors
+from utils.exercises.runner import (
     cached_cases,
     cached_misconception_result,
     cached_oracle_observation,
@@ -27,6 +25,8 @@ from utils.feedback.runner import (
     observe_answer,
     to_learner_answer,
 )
+from utils.feedback.check import check
+from utils.feedback.diagnose import diagnose
 from utils.instructor.answers import AnswerFactory, read_answers, reference_source, transfer_folder
 
 EXERCISES = all_members()

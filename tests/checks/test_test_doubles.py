@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.fresh_python import printed_output
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 
 EXERCISES = all_exercises()
 PLAIN = (bool, int, float, str, type(None), torch.Tensor, torch.Generator)

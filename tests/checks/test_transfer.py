@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from utils import lessons
+from utils.exercises.exercise import all_exercises, all_members, family_members, find_exercise
+from utils.exercises.runner import to_learner_answer
 from utils.feedback.check import hint, solution, yours
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_exercises, all_members, family_members, find_exercise
-from utils.feedback.learner_seed import assign_task
-from utils.feedback.runner import to_learner_answer
 from utils.feedback.sweeps import applicable_sweeps
 from utils.feedback.transfer import LESSON_TASK, OTHER_TASK
 from utils.instructor.answers import AnswerFactory, read_answers, transfer_folder
 from utils.instructor.lesson_time import shows_progress
+from utils.learner_data.seed import assign_task
 from utils.lessons.names import bound_names
 from utils.lessons.syntax import parse_cell
 

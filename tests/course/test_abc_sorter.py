@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from solutions import abc_sorter as lesson
 from utils import show
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.lessons import ROOT
 from utils.models import abc_sorter as sorting

@@ -15,10 +15,10 @@ from solutions import causal_attention as lesson
 from solutions import self_attention
 from utils import explore, gpt2, lessons, show
 from utils.checks._attention import INPUTS
+from utils.exercises.exercise import find_exercise
+from utils.exercises.observe import RunOptions
+from utils.exercises.runner import InProcessRunner, parse_observation
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
-from utils.feedback.observe import RunOptions
-from utils.feedback.runner import InProcessRunner, parse_observation
 from utils.instructor.answers import AnswerFactory
 
 with torch.random.fork_rng(), torch.no_grad():

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from bench import gram_comparison
 from solutions import gram_attention as lesson
 from solutions import positional_encoding
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.gpt2 import load_gpt2
 from utils.instructor.answers import AnswerFactory
 from utils.models import gram_attention as copying

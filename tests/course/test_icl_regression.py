@@ -12,8 +12,8 @@ from solutions import icl_regression as lesson
 from tests.feedback.answers import stable
 from utils import lessons, show
 from utils.checks import icl_regression as checks
+from utils.exercises.exercise import case, find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case, find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.models import icl_regression as regression
 from utils.models.icl_regression import stored

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from solutions import self_attention
 from tests.show.figure_checks import assert_no_overlap, assert_not_clipped
 from utils import lessons, show
+from utils.exercises.exercise import Exercise, find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, find_exercise
 from utils.show.text_format import number_text
 
 

@@ -14,8 +14,8 @@ from solutions import causal_attention
 from solutions import multihead_attention as lesson
 from tests.gpt2.test_real_gpt2 import MEANS, PROMPTS
 from utils import gpt2, lessons, show
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.training import corpus
 
 

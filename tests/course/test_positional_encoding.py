@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from solutions import positional_encoding as lesson
 from solutions import simplified_attention
 from utils import show
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 
 
 def _pe_by_slices(position, d_model, base=100.0):

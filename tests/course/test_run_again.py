@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.lessons import Cell, Lesson
 from utils.lessons.loading import CellRunner
 from utils.lessons.names import bound_names, read_names

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from solutions import self_attention as lesson
 from utils import explore, show
 from utils.checks._attention import INPUTS
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.gpt2 import get_pre_attn, get_split_l0_heads
 from utils.instructor.answers import AnswerFactory
 

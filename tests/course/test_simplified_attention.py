@@ -14,8 +14,8 @@ from solutions import simplified_attention as lesson
 from tests.show.figure_checks import AWKWARD, assert_no_overlap, assert_not_clipped, text_strings
 from utils import explore, gpt2, show
 from utils.checks._attention import INPUTS
+from utils.exercises.exercise import find_exercise
 from utils.feedback.check import check
-from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 
 SCORES = INPUTS.mv(INPUTS[1])

@@ -18,10 +18,10 @@ from tests.gpt2.test_real_gpt2 import BOAST, GUESSES
 from utils import corpus, lessons
 from utils.checks import tokenization
 from utils.checks.tokenization import DISTRIBUTIONS, parse_samples, sampling_cases
+from utils.exercises.exercise import Sampler, find_exercise
 from utils.explore.learner_sentence import FEWEST, MOST
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Sampler, find_exercise
 from utils.gpt2 import load_gpt2, load_tokenizer
 from utils.gpt2.tokenizer import read_merges
 from utils.instructor.answers import AnswerFactory

@@ -18,8 +18,8 @@ from solutions import layer_norm, positional_encoding
 from solutions import toy_transformer as lesson
 from utils import lessons
 from utils.cli.commands import app
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.models import cogmodel as maker
 from utils.models import toy_transformer as toy
 from utils.models.toy_transformer import ASSET, CONTEXT, STOP, CharTokenizer, tokens_of

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.instructor.lesson_time import (
     count_words,
     is_stated_right,

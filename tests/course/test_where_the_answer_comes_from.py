@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from solutions import where_the_answer_comes_from as lesson
 from solutions.your_own_gpt2 import GPT, gpt2_state
 from utils import gpt2, lessons
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2

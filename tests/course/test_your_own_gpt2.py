@@ -14,8 +14,8 @@ from solutions import your_own_gpt2 as lesson
 from tests.feedback.answers import with_name as answer_named
 from utils import corpus, gpt2, lessons
 from utils.checks import your_own_gpt2 as checks
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.instructor.answers import AnswerFactory
 from utils.models import where_the_answer_comes_from as sentences
 from utils.models import your_own_gpt2 as parts

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.explore.test_every_explorer import go_to, press
-from utils.feedback.progress import read_sittings
+from utils.learner_data.progress import read_sittings
 from utils.learning.forms import load_form
 from utils.learning.inventory import Sitting
 

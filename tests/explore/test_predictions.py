@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from utils import explore
-from utils.feedback.progress import read_answers
+from utils.learner_data.progress import read_answers
 
 _JUDGE = """([kind, text, answer, tolerance]) => {
     const given = window.module.readGuess(kind, text);

@@ -8,20 +8,20 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.exercises.conftest import HINTS
 from tests.feedback.answers import Affine, with_name
-from tests.feedback.conftest import HINTS
 from tests.fresh_python import printed_output
 from tests.lesson_files import HEADER
 from utils import lessons
+from utils.exercises import exercise as declared
+from utils.exercises.exercise import Float, Step, Wrong, case
+from utils.exercises.runner import misconception_answer
 from utils.feedback import check as feedback
 from utils.feedback import diagnose as engine
-from utils.feedback import exercise as declared
 from utils.feedback.check import CheckFailed, UnfinishedExercise, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Float, Step, Wrong, case
 from utils.feedback.phrases import named_shape_text, position_text
-from utils.feedback.progress import record_attempt
-from utils.feedback.runner import misconception_answer
+from utils.learner_data.progress import record_attempt
 from utils.lessons import ROOT, files
 from utils.lessons.stubs import is_ellipsis_error, unfinished_name
 
@@ -381,7 +381,7 @@ def test_yours_says_why_an_earlier_lesson_cannot_be_loaded(desk, tmp_path, monke
 
 
 def test_a_check_loads_no_other_lesson_s_checks():
-    find = "import sys; from utils.feedback.exercise import find_exercise; find_exercise('softmax')"
+    find = "import sys; from utils.exercises.exercise import find_exercise; find_exercise('softmax')"
     show = "print(*sorted(m for m in sys.modules if m.startswith('utils.checks.') and m[13] != '_'))"
     loaded = printed_output(f"{find}; {show}").split()
     assert "utils.checks.simplified_attention" in loaded and len(loaded) <= 3

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from tests.feedback.answers import failure_message, stable, with_name
+from utils.exercises.exercise import case
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case
 
 # --- misconceptions ----------------------------------------------------------------------------------
 

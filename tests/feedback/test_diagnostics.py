@@ -11,13 +11,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.feedback.answers import Affine, failure_message, stable, with_name
+from utils.exercises.exercise import Bool, Float, case, layer_parameters
+from utils.exercises.runner import to_learner_answer
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.diagnostics import DIAGNOSTICS
-from utils.feedback.exercise import Bool, Float, case, layer_parameters
 from utils.feedback.properties import rows_sum_to_one
 from utils.feedback.report import REASONS, Report
-from utils.feedback.runner import to_learner_answer
 
 # --- passing, not attempted --------------------------------------------------------------------------
 

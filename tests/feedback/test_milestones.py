@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from utils.feedback.cell_code import CellCode
+from utils.exercises.cell_code import CellCode
+from utils.exercises.exercise import case
+from utils.exercises.runner import InProcessRunner
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case
 from utils.feedback.milestone_values import match
-from utils.feedback.runner import InProcessRunner
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.feedback.answers import failure_message, stable, with_name
+from utils.exercises.exercise import case
+from utils.exercises.runner import to_learner_answer
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -19,7 +20,6 @@ from utils.feedback.properties import (
     rows_sum_to_one,
     works_where_its_input_is,
 )
-from utils.feedback.runner import to_learner_answer
 
 
 def property_message(exercise, answer, name):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.feedback.answers import failure_message, stable
+from utils.exercises.exercise import Float, case
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Float, case
 
 
 @pytest.fixture

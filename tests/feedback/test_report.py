@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from tests.feedback.answers import with_name
+from utils.exercises.exercise import Float, case
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Float, case
 
 
 def test_text_and_html_say_the_same(double):

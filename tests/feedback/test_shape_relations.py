@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils.feedback.exercise import Float
+from utils.exercises.exercise import Float
 from utils.feedback.shape_relations import shape_relation_text
 
 SPEC = Float("batch seq d_out")

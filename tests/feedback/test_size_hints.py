@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from utils.exercises.exercise import Float, case, layer_parameters
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Float, case, layer_parameters
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.feedback.answers import with_name
+from utils.exercises.exercise import all_members, case, layer_parameters
+from utils.exercises.runner import to_learner_answer
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_members, case, layer_parameters
-from utils.feedback.runner import to_learner_answer
 from utils.feedback.sweep_cases import LONGEST
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 

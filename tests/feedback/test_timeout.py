@@ -7,12 +7,12 @@ import time
 import pytest
 
 from tests.feedback.answers import stable
+from utils.exercises import timeout
+from utils.exercises.exercise import find_exercise
 from utils.feedback import diagnose as engine
-from utils.feedback import timeout
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
-from utils.feedback.progress import read_progress
+from utils.learner_data.progress import read_progress
 
 inside = threading.Event()  # set by an answer that runs
 

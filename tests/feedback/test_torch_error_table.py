@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.feedback.observe import Failure
+from utils.exercises.observe import Failure
 from utils.feedback.torch_error_table import ERROR_EXPLANATIONS
 from utils.feedback.torch_errors import explain_failure
 

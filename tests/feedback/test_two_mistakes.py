@@ -7,9 +7,9 @@ from torch.nn import functional as F
 
 from solutions import toy_transformer
 from tests.feedback.answers import with_name
+from utils.exercises.exercise import case, find_exercise
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case, find_exercise
 
 
 def step(model, optimizer, loss):

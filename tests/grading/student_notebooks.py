@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from utils import lessons
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.lessons.answers import solved_source
 
 

@@ -12,11 +12,11 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from utils.feedback.exercise import AnswerSignature
-from utils.feedback.observe import Failure, Observation
-from utils.feedback.op_trace import NonfiniteOrigin
-from utils.feedback.runner import CodeTraits, InProcessRunner
-from utils.feedback.side_effects import values_identical
+from utils.exercises.exercise import AnswerSignature
+from utils.exercises.observe import Failure, Observation
+from utils.exercises.op_trace import NonfiniteOrigin
+from utils.exercises.runner import CodeTraits, InProcessRunner
+from utils.exercises.side_effects import values_identical
 from utils.grading.judge.sandbox import RESULT_TYPES
 from utils.grading.runner.codec import Packer, Unpacker, parse_tensors
 from utils.grading.runner.framing import FROM_RUNNER, ProtocolError, parse_json

@@ -15,9 +15,9 @@ import torch
 import utils
 from tests.grading.student_notebooks import lesson_with_sources, notebook, notebook_with_answer, reference_notebook
 from utils import gpt2, lessons
+from utils.exercises.exercise import all_exercises
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import all_exercises
 from utils.feedback.report import Report
 from utils.grading.judge.sandbox import Sandbox
 from utils.grading.judge.verdicts import Judge, Submission

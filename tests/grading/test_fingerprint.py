@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from utils.feedback.observe import Observation
+from utils.exercises.observe import Observation
 from utils.grading.judge.fingerprint import fingerprint_observation
 
 

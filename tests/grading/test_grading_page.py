@@ -8,7 +8,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from utils.cli.commands import app
-from utils.feedback.side_effects import values_identical
+from utils.exercises.side_effects import values_identical
 from utils.grading.intake import archives, collect
 from utils.grading.judge import results
 from utils.grading.judge.submissions import exercises_by_lesson

@@ -13,7 +13,7 @@ from tests.grading.submission_files import read_tree
 from tests.grading.test_learning_statistics import attempt
 from tests.grading.test_reports import RESULTS, Page
 from utils.cli.commands import app
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.grading.intake.roster import Student, format_roster
 from utils.grading.judge.results import ExerciseResult, LessonResult, write_result
 from utils.grading.reports.learning.messages import measure_messages, read_outcomes

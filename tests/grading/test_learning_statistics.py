@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
 from bench.learning import LESSONS, count_misses
 from tests.fresh_python import printed_output
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.grading.reports.learning import intervals
 from utils.grading.reports.learning.calibration import measure_calibration
 from utils.grading.reports.learning.exercises import measure_effort, measure_transfer

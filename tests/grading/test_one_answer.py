@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils.feedback.exercise import UnknownExercise, find_exercise
+from utils.exercises.exercise import UnknownExercise, find_exercise
 from utils.grading import engine
 from utils.grading.engine import report_answer
 from utils.grading.judge.verdicts import Judge

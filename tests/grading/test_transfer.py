@@ -7,9 +7,8 @@ import json
 import pytest
 
 from tests.grading.student_notebooks import lesson_with_sources, notebook
+from utils.exercises.exercise import family_members, find_exercise
 from utils.feedback.check import CheckFailed
-from utils.feedback.exercise import family_members, find_exercise
-from utils.feedback.learner_seed import FIXED, assign_task
 from utils.grading.intake.roster import Student, format_roster
 from utils.grading.judge.results import ExerciseResult, write_result
 from utils.grading.judge.submissions import Submission
@@ -19,6 +18,7 @@ from utils.grading.reports.report_writer import write_reports
 from utils.grading.runner.isolation import ResourceLimits
 from utils.instructor.answers import AnswerFactory
 from utils.instructor.nbgrader.grading import grade
+from utils.learner_data.seed import FIXED, assign_task
 
 NAME, STEM = "mix_texts", "02_simplified_attention"
 FAMILY = find_exercise(NAME)

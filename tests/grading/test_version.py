@@ -21,7 +21,7 @@ def made_up(root: Path) -> Path:
     return root
 
 
-JUDGES_OR_RUNS = ["grading/judge/verdicts", "grading/runner/server", "checks/start_here", "feedback/compare"]
+JUDGES_OR_RUNS = ["grading/judge/verdicts", "grading/runner/server", "checks/start_here", "exercises/compare"]
 COLLECTS_OR_REPORTS = ["grading/intake/collect", "grading/reports/class_page", "grading/intake/roster", "cli/grading"]
 
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import harness as browser
 from tests.hub.running_hub import FULL, PASSWORD, Hub, find_obstacle, run_hub
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.notebook.progress_view import UPDATED
 
 LESSON = "02_simplified_attention"

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tests.fresh_python import environment_without, run_python
 from utils.cli.commands import app
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.instructor import misconception as maker
 from utils.instructor.answers import Answer, AnswerFactory, format_verdict, judge_all, read_answers, write_answers
 from utils.instructor.misconception import StubError, add_stub, make_stub

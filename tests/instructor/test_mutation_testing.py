@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.instructor import mutation_testing, mutations
 from utils.instructor.answers import AnswerFactory
 from utils.instructor.mutation_testing import EQUAL, NAMED, WRONG, judge_mutant
@@ -216,7 +216,7 @@ def test_100_percent_means_that_every_message_is_specific():
 
 
 def test_over_the_course_none_passes_wrongly_and_most_are_told_why():
-    from utils.feedback.exercise import all_exercises
+    from utils.exercises.exercise import all_exercises
 
     stored = mutation_testing.read_table()
     total = stored.pop("all")

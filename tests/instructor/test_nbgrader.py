@@ -13,8 +13,8 @@ from tests.fresh_python import printed_output
 from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
+from utils.exercises.exercise import all_exercises
 from utils.feedback.check import CheckFailed
-from utils.feedback.exercise import all_exercises
 from utils.instructor.build import student_files
 from utils.instructor.nbgrader import export as nbgrader
 from utils.instructor.nbgrader.export import (

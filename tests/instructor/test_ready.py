@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.cli.commands import app
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.instructor import blind_answers, lesson_time, mutation_testing, ready
 from utils.instructor.answers import Answer
 from utils.instructor.mutation_testing import MutantTally

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from utils import lessons
-from utils.feedback.progress import merge_progress, read_sittings, record_attempt
+from utils.learner_data.progress import merge_progress, read_sittings, record_attempt
 from utils.learning.forms import ITEMS, load_form, pack_form
 from utils.learning.inventory import Sitting, ask_inventory, due_sitting, read_inventory
 
@@ -143,7 +143,7 @@ def test_a_choice_that_does_not_exist_counts_as_skipped(progress_path, place):
 def test_a_full_disk_is_reported_and_nothing_is_lost(progress_path, monkeypatch):
     sitting = Sitting(1, lambda: NOW)
     with monkeypatch.context() as patch:
-        patch.setattr("utils.feedback.progress.write_atomically", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        patch.setattr("utils.learner_data.progress.write_atomically", lambda *_: (_ for _ in ()).throw(OSError("full")))
         send(sitting, {"A1": 0})
         assert sitting.widget.state["result"]["saved"] is False and read_inventory() == []
     send(sitting, {"A1": 0})

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 
 ITEMS = lessons.ROOT / "utils" / "learning" / "items"
 FORMS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(ITEMS.glob("form_*.yaml"))}

@@ -12,7 +12,7 @@ import fsrs
 import pytest
 
 from utils import lessons
-from utils.feedback.progress import merge_progress, read_answers, read_reviews
+from utils.learner_data.progress import merge_progress, read_answers, read_reviews
 from utils.learning.review import Question, due_questions, review, schedule, select_questions
 
 START = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)

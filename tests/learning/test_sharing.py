@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from utils import lessons, progress
-from utils.feedback.attempt_log import append_attempt, log_path
 from utils.feedback.check import check
-from utils.feedback.progress import record_answer
 from utils.feedback.report import REASONS
+from utils.learner_data.attempt_log import append_attempt, log_path
+from utils.learner_data.progress import record_answer
 from utils.learning.attempts import read_attempts
 from utils.learning.sharing import MAX_BYTES, SharedFileError, build_shared, format_shared, parse_shared
 
@@ -306,7 +306,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(content, snapshot):
 
 def test_the_file_of_a_full_log_is_not_too_large(store, monkeypatch):
     """The log's limit leaves room for the questions and the inventory."""
-    from utils.feedback import attempt_log
+    from utils.learner_data import attempt_log
 
     longest = max((len(path.stem), path.stem) for path in lessons.all_lessons())[1]
     entry = {**ATTEMPT, "lesson": longest[3:], "reason": "difference", "misconception": "", "milestone": "x" * 60}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import find_exercise
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
 STUB = 'def f(x):\n    """Says what."""\n    # YOUR CODE HERE\n    raise NotImplementedError("f")\n'

@@ -1,7 +1,7 @@
 """The record of predictions and quizzes, and the page that shows what a learner built."""
 
 from utils import progress
-from utils.feedback.progress import record_answer, record_attempt
+from utils.learner_data.progress import record_answer, record_attempt
 from utils.lessons import ROOT
 from utils.notebook.calibration import load_calibration
 

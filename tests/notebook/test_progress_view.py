@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from utils import lessons, progress
-from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import record_attempt
+from utils.exercises.exercise import all_exercises
+from utils.learner_data.progress import record_attempt
 from utils.lessons import ROOT
 from utils.notebook.lesson_progress import ExerciseProgress, LessonProgress
 from utils.notebook.progress_view import ProgressView

@@ -7,7 +7,7 @@ import pytest
 
 from tests.explore.test_every_explorer import EXPLORERS
 from utils import progress
-from utils.feedback.progress import read_answers, read_reviews
+from utils.learner_data.progress import read_answers, read_reviews
 from utils.notebook.progress_view import ProgressView
 from utils.notebook.warm_up import load_warm_up
 

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import solutions
-from utils.feedback.exercise import all_exercises
-from utils.feedback.sampler import sample_parameter
+from utils.exercises.exercise import all_exercises
+from utils.exercises.sampler import sample_parameter
 from utils.models import icl_regression
 from utils.models.icl_regression import RegressionConfig
 from utils.training import loop

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.instructor.answers import AnswerFactory
 from utils.lessons import ROOT, Lesson
 from utils.show import html

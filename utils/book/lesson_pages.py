@@ -14,7 +14,7 @@ from typing import Any
 
 from utils import lessons
 from utils.book.lesson_outputs import BookError, Outputs
-from utils.feedback.exercise import Exercise, all_exercises
+from utils.exercises.exercise import Exercise, all_exercises
 from utils.instructor import ipynb
 from utils.instructor.solved_notebooks import solved_cells
 from utils.instructor.strip import strip_cell

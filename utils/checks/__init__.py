@@ -1,4 +1,4 @@
 """Define the exercises: one module per lesson, with oracles, cases, misconceptions and hints.
 
-Only the registry (`utils.feedback.exercise.all_exercises`) imports these modules.
+Only the registry (`utils.exercises.exercise.all_exercises`) imports these modules.
 """

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Case, Wrong, case, layer_parameters
-from utils.feedback.probe import Probe
+from utils.exercises.exercise import Case, Wrong, case, layer_parameters
+from utils.exercises.probe import Probe
 from utils.feedback.properties import (
     Property,
     batch_independent,

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from utils.checks._attention import causal_mask
-from utils.feedback.exercise import Case, Wrong
-from utils.feedback.instantiate import Params
-from utils.feedback.probe import Probe
-from utils.feedback.sampler import sample_parameter
+from utils.exercises.exercise import Case, Wrong
+from utils.exercises.instantiate import Params
+from utils.exercises.probe import Probe
+from utils.exercises.sampler import sample_parameter
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.observe import preserve_global_state, seed_torch
-from utils.feedback.probe import Probe
+from utils.exercises.observe import preserve_global_state, seed_torch
+from utils.exercises.probe import Probe
 from utils.feedback.properties import Property
 
 

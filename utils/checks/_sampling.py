@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from utils.feedback.exercise import case
-from utils.feedback.observe import collect_tensors
-from utils.feedback.probe import Probe
+from utils.exercises.exercise import case
+from utils.exercises.observe import collect_tensors
+from utils.exercises.probe import Probe
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from utils.feedback.exercise import Wrong
+from utils.exercises.exercise import Wrong
 
 
 def with_steps(function: Callable) -> Any:

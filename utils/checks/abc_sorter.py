@@ -19,7 +19,8 @@ from utils.checks._attention import (
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.sampler import sample_parameter
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -28,7 +29,6 @@ from utils.feedback.properties import (
     moves_with_its_module,
     rows_sum_to_one,
 )
-from utils.feedback.sampler import sample_parameter
 from utils.models.abc_sorter import SEP, VOCAB, encode
 from utils.test_doubles.abc_sorter import FakeSorter
 

@@ -30,7 +30,7 @@ from utils.checks._attention import (
 )
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Bool, Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Bool, Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 

@@ -19,8 +19,8 @@ from utils.checks._attention import (
 from utils.checks._layer_order import made_in_order
 from utils.checks._sampling import batches_from_their_generator
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, layer_parameters
-from utils.feedback.observe import collect_tensors
+from utils.exercises.exercise import Facts, Float, Hints, Int, Wrong, case, exercise, layer_parameters
+from utils.exercises.observe import collect_tensors
 from utils.feedback.phrases import article
 from utils.feedback.properties import (
     batch_independent,

@@ -13,7 +13,7 @@ from utils.checks._attention import (
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, draws_nothing
 
 _X = torch.tensor([2.0, 4.0, 6.0, 8.0])

@@ -29,7 +29,7 @@ from utils.checks._attention import (
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._layer_order import made_in_order
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise, layer_parameters
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 from utils.gpt2.sources import find_source
 

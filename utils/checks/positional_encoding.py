@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import rope, sinusoids
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import (
     batch_independent,
     draws_nothing,

@@ -25,7 +25,7 @@ from utils.checks._attention import (
     weigh_scores,
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Step, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Step, Wrong, case, exercise
 from utils.feedback.properties import batch_independent, finite_when_scaled, rows_sum_to_one
 from utils.test_doubles.self_attention import NAMES, FakeSelfAttentionV1, FakeSelfAttentionV2, view_copied_weights
 

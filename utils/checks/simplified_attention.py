@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import INPUTS, QUERY, softmax_values
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 PRINTED = 6e-5  # the tolerance for expected values with four decimals

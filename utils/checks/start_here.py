@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.feedback.exercise import Float, Hints, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Wrong, case, exercise
 
 exercise(
     "row_sums",

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from utils.checks._attention import softmax_values
 from utils.checks._sampling import draws_from_its_generator
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise
+from utils.exercises.exercise import Float, Hints, Int, Wrong, case, exercise
 from utils.gpt2.tokenizer import END_OF_TEXT
 from utils.test_doubles.tokenization import END, FakeCausalLM, LazyTokenizer
 

@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.checks._wrong_answers import with_steps, wrong_answer
-from utils.feedback.compare import values_equal
-from utils.feedback.exercise import Facts, Float, Hints, Wrong, case, exercise
-from utils.feedback.runner import make_runner
-from utils.feedback.sampler import sample_parameter
+from utils.exercises.compare import values_equal
+from utils.exercises.exercise import Facts, Float, Hints, Wrong, case, exercise
+from utils.exercises.runner import make_runner
+from utils.exercises.sampler import sample_parameter
 from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks
 from utils.test_doubles.your_own_gpt2 import FakeGPT

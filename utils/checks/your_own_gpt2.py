@@ -22,8 +22,10 @@ from utils.checks._attention import (
     torch_attention,
 )
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters
-from utils.feedback.instantiate import Params
+from utils.exercises.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters
+from utils.exercises.instantiate import Params
+from utils.exercises.runner import observe_answer
+from utils.exercises.sampler import sample_parameter
 from utils.feedback.properties import (
     batch_independent,
     causal,
@@ -34,8 +36,6 @@ from utils.feedback.properties import (
     works_when_changed,
 )
 from utils.feedback.report import format_number
-from utils.feedback.runner import observe_answer
-from utils.feedback.sampler import sample_parameter
 from utils.models.your_own_gpt2 import GPTConfig, shapes
 from utils.test_doubles.your_own_gpt2 import REFUSAL_PHRASE, FakeGPT, silence_mlp
 

@@ -104,7 +104,7 @@ def _report_learning(
     results: Path, handed_in: Path | None, out: Path | None, learning: bool, names: bool, worst: int | None
 ) -> None:
     """Write `learning.html`. If `worst` is given, also list the messages that most need rewriting."""
-    from utils.feedback.exercise import all_exercises
+    from utils.exercises.exercise import all_exercises
     from utils.grading.reports.html_parts import format_count
     from utils.grading.reports.learning import page
     from utils.grading.reports.learning.worst import find_weak_messages, format_weak_messages, read_graded_mistakes

@@ -427,7 +427,7 @@ def sweeps(
     A sweep tests a correct answer on additional cases. It derives these cases from the exercise's own cases: different
     sizes, special numbers, several calls to one object.
     """
-    from utils.feedback.exercise import all_members, find_exercise
+    from utils.exercises.exercise import all_members, find_exercise
     from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
     with report_errors():

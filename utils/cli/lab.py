@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 
 from utils.cli.configure import is_configured
-from utils.feedback.learner_data import learner_folder, notebook_folder
+from utils.learner_data.folder import learner_folder, notebook_folder
 from utils.lessons import ROOT, write_atomically
 
 # These environment variables tell Jupyter, IPython and matplotlib to store their files outside the home folder.

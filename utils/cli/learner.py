@@ -76,7 +76,7 @@ def merge(file: Path = typer.Argument(..., help="The progress file from another 
     """Add the progress from a file to the progress on this machine. An exercise is passed if it was passed on either
     machine.
     """
-    from utils.feedback import progress
+    from utils.learner_data import progress
 
     with report_errors():
         n_new = progress.merge_progress(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from utils.feedback import progress
+from utils.learner_data import progress
 from utils.show.widget import Widget
 
 

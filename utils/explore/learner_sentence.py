@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from utils.feedback.progress import sentence_path
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import WeightsError, find_source
 from utils.gpt2.tokenizer import backend_tokenizer
+from utils.learner_data.progress import sentence_path
 from utils.lessons.files import write_atomically
 from utils.show.text_format import count_text
 from utils.show.tokenization import decode_token, quote_token

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.feedback.exercise import Case, Exercise, Sampler
-from utils.feedback.observe import collect_tensors, is_float
+from utils.exercises.exercise import Case, Exercise, Sampler
+from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.runner import cached_cases, cached_oracle_observation
 from utils.feedback.phrases import LONGEST, shape_text
-from utils.feedback.runner import cached_cases, cached_oracle_observation
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
 

@@ -19,14 +19,14 @@ from typing import Any
 import torch
 
 from utils import lessons
-from utils.feedback.cell_code import CellCode
+from utils.exercises.cell_code import CellCode
+from utils.exercises.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
+from utils.exercises.observe import answer_source
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, Misconception, UnknownExercise, all_exercises, find_exercise
-from utils.feedback.observe import answer_source
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message, type_text
-from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import Note, Report
 from utils.feedback.transfer import NO_HINTS, NO_SOLUTION, find_own_exercise
+from utils.learner_data.progress import read_progress, record_attempt
 
 STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict"; a check that does not pass then raises CheckFailed
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from utils.feedback.call_trace import TracedCall
+from utils.exercises.call_trace import TracedCall
+from utils.exercises.observe import is_float
 from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
-from utils.feedback.observe import is_float
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}

@@ -15,9 +15,18 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from utils.exercises.cell_code import CellCode
+from utils.exercises.compare import observations_agree, unexpected_changes, values_equal
+from utils.exercises.exercise import Case, Exercise
+from utils.exercises.observe import build_failure, preserve_global_state
+from utils.exercises.probe import Probe, Trial, repeats_results
+from utils.exercises.runner import (
+    InProcessRunner,
+    Runner,
+    parse_observation,
+)
+from utils.exercises.timeout import Timeout
 from utils.feedback.case_changes import change_text
-from utils.feedback.cell_code import CellCode
-from utils.feedback.compare import observations_agree, unexpected_changes, values_equal
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
     build_table,
@@ -27,22 +36,13 @@ from utils.feedback.difference import (
     select_reported_trial,
     select_table_trial,
 )
-from utils.feedback.exercise import Case, Exercise
 from utils.feedback.explanations import find_misconception, report_broken_property
 from utils.feedback.milestones import find_departure
-from utils.feedback.observe import build_failure, preserve_global_state
 from utils.feedback.phrases import call_text, name_list_text
-from utils.feedback.probe import Probe, Trial, repeats_results
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
-from utils.feedback.runner import (
-    InProcessRunner,
-    Runner,
-    parse_observation,
-)
 from utils.feedback.source_lint import find_lint
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
-from utils.feedback.timeout import Timeout
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
 # Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already

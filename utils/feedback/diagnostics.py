@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from utils.feedback.compare import failures_match, is_compatible_dtype, unexpected_changes, values_equal
+from utils.exercises.compare import failures_match, is_compatible_dtype, unexpected_changes, values_equal
+from utils.exercises.observe import Failure, is_float
+from utils.exercises.op_trace import CAUSES_OF_INF
+from utils.exercises.probe import Probe, Trial
 from utils.feedback.failing_line import raised_by_own_code
-from utils.feedback.observe import Failure, is_float
-from utils.feedback.op_trace import CAUSES_OF_INF
 from utils.feedback.phrases import (
     actual_parameters_text,
     article,
@@ -32,7 +33,6 @@ from utils.feedback.phrases import (
     shape_text,
     type_text,
 )
-from utils.feedback.probe import Probe, Trial
 from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, hard_coded_size_hint
 from utils.feedback.structure_diagnostics import diagnose_shape, diagnose_structure, part_name
 from utils.feedback.torch_errors import explain_failure

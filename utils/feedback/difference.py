@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 
+from utils.exercises.compare import difference_mask, values_equal
+from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.probe import Probe, ResultPart, Trial
 from utils.feedback import phrases, report
-from utils.feedback.compare import difference_mask, values_equal
-from utils.feedback.observe import collect_tensors, is_float
-from utils.feedback.probe import Probe, ResultPart, Trial
 
 
 def describe_difference(probe: Probe, wrong: list[Trial]) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 
-from utils.feedback.compare import Dtypes, observations_agree
-from utils.feedback.exercise import Case, Exercise, Misconception
-from utils.feedback.observe import Observation
-from utils.feedback.probe import Probe
-from utils.feedback.report import Report
-from utils.feedback.runner import (
+from utils.exercises.compare import Dtypes, observations_agree
+from utils.exercises.exercise import Case, Exercise, Misconception
+from utils.exercises.observe import Observation
+from utils.exercises.probe import Probe
+from utils.exercises.runner import (
     cached_misconception_result,
     misconception_answer,
     observe_answer,
 )
+from utils.feedback.report import Report
 
 
 def find_misconception(probe: Probe) -> Misconception | None:

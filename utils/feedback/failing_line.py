@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from utils.feedback.observe import Failure
+from utils.exercises.observe import Failure
 from utils.lessons.names import iter_names
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

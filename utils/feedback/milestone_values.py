@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from utils.feedback.call_trace import CallRecorder
-from utils.feedback.compare import difference_mask
-from utils.feedback.observe import collect_tensors, is_float, record_run
-from utils.feedback.probe import Probe, Trial
-from utils.feedback.runner import RESULT_ONLY, to_learner_answer
+from utils.exercises.call_trace import CallRecorder
+from utils.exercises.compare import difference_mask
+from utils.exercises.observe import collect_tensors, is_float, record_run
+from utils.exercises.probe import Probe, Trial
+from utils.exercises.runner import RESULT_ONLY, to_learner_answer
 
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference

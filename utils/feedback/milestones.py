@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
-from utils.feedback.compare import difference_mask, values_equal
+from utils.exercises.compare import difference_mask, values_equal
+from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestone_values import (
     expected_milestones,
@@ -23,9 +25,7 @@ from utils.feedback.milestone_values import (
     share_of_equal_numbers,
     similarity,
 )
-from utils.feedback.observe import collect_tensors, is_float
 from utils.feedback.phrases import operation_text
-from utils.feedback.probe import Probe, Trial
 from utils.feedback.report import TraceLine
 
 PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`

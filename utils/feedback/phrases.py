@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import is_number
-from utils.feedback.exercise import Case, Exercise, Spec
-from utils.feedback.observe import Failure
-from utils.feedback.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
+from utils.exercises.compare import is_number
+from utils.exercises.exercise import Case, Exercise, Spec
+from utils.exercises.observe import Failure
+from utils.exercises.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
 
 LONGEST = 80  # in characters; longer values are truncated
 LAMBDA_MESSAGE = (

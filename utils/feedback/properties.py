@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.compare import values_equal
-from utils.feedback.exercise import Case, Exercise, case
-from utils.feedback.observe import collect_tensors, is_float
+from utils.exercises.compare import values_equal
+from utils.exercises.exercise import Case, Exercise, case
+from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.probe import Probe, Trial
+from utils.exercises.runner import observe_oracle, parse_observation
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
-from utils.feedback.probe import Probe, Trial
-from utils.feedback.runner import observe_oracle, parse_observation
 
 Property = Callable[[Probe], str | None]
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import difference_mask
+from utils.exercises.compare import difference_mask
+from utils.exercises.probe import Probe, ResultPart, Trial
 from utils.feedback.difference import differing_parts, select_reported_trial
 from utils.feedback.phrases import axis_names, part_text
-from utils.feedback.probe import Probe, ResultPart, Trial
 from utils.feedback.sequence_relations import find_sequence_relation
 from utils.feedback.wrong_regions import Pairs, ResultPair, places
 

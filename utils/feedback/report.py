@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from utils.feedback.compare import difference_mask
+from utils.exercises.compare import difference_mask
 from utils.show import html
 
 MAX_CELLS = 8  # a table shows at most this many rows and columns

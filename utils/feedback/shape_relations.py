@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from utils.feedback.exercise import Spec
+from utils.exercises.exercise import Spec
 from utils.feedback.phrases import axis_names
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")

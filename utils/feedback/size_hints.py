@@ -10,10 +10,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from utils.exercises.observe import Failure, collect_tensors
+from utils.exercises.probe import Probe, Trial
 from utils.feedback.failing_line import parse_source
-from utils.feedback.observe import Failure, collect_tensors
 from utils.feedback.phrases import inputs_text
-from utils.feedback.probe import Probe, Trial
 
 _AXIS_CALLS = {"transpose", "permute", "swapaxes", "movedim", "unsqueeze", "squeeze", "softmax", "sum", "mean", "size"}
 _INDEX_ERROR = re.compile(r"index -?\d+ is out of bounds for dimension \d+ with size (\d+)")

@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Size, Tensor
 
-from utils.feedback.compare import values_equal
-from utils.feedback.exercise import Case
+from utils.exercises.compare import values_equal
+from utils.exercises.exercise import Case
+from utils.exercises.probe import Probe, ResultPart, Trial
 from utils.feedback.phrases import (
     call_text,
     comparable_type,
@@ -21,7 +22,6 @@ from utils.feedback.phrases import (
     type_cause_text,
     type_text,
 )
-from utils.feedback.probe import Probe, ResultPart, Trial
 from utils.feedback.shape_relations import shape_relation_text
 from utils.feedback.size_hints import constant_axis_hint, fixed_axis_hint, has_hard_coded_size
 

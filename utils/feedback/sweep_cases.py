@@ -15,6 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from utils.exercises.exercise import Case, Exercise
+from utils.exercises.instantiate import copy_value
+from utils.exercises.observe import is_float, watch_part
+from utils.exercises.runner import cached_cases, cached_oracle_observation
+from utils.exercises.side_effects import values_identical
 from utils.feedback.case_changes import (
     CAPACITIES,
     argument_values,
@@ -28,11 +33,6 @@ from utils.feedback.case_changes import (
     with_width,
     works,
 )
-from utils.feedback.exercise import Case, Exercise
-from utils.feedback.instantiate import copy_value
-from utils.feedback.observe import is_float, watch_part
-from utils.feedback.runner import cached_cases, cached_oracle_observation
-from utils.feedback.side_effects import values_identical
 from utils.feedback.sweep_options import (
     COUNT,
     COUNTS,

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from utils.exercises.exercise import Case, Exercise, Sampler
+from utils.exercises.observe import is_float
 from utils.feedback.case_changes import (
     argument_values,
     axis_sizes,
@@ -22,8 +24,6 @@ from utils.feedback.case_changes import (
     with_settings,
     with_width,
 )
-from utils.feedback.exercise import Case, Exercise, Sampler
-from utils.feedback.observe import is_float
 
 COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12 of GPT-2
 COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")

@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import unexpected_changes
-from utils.feedback.exercise import Case, Exercise
-from utils.feedback.observe import Observation, RunOptions, is_float
-from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
-from utils.feedback.probe import Trial
-from utils.feedback.runner import (
+from utils.exercises.compare import unexpected_changes
+from utils.exercises.exercise import Case, Exercise
+from utils.exercises.observe import Observation, RunOptions, is_float
+from utils.exercises.probe import Trial
+from utils.exercises.runner import (
     Runner,
     cached_oracle_gradients,
     cached_oracle_observation,
     make_runner,
     parse_observation,
 )
-from utils.feedback.side_effects import values_identical
+from utils.exercises.side_effects import values_identical
+from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
 from utils.feedback.sweep_cases import (
     CASE_SWEEPS,
     base_cases,

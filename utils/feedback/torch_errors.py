@@ -8,8 +8,8 @@ import sys
 
 from torch import Tensor
 
+from utils.exercises.observe import Failure
 from utils.feedback.failing_line import count_products, explain_none
-from utils.feedback.observe import Failure
 from utils.feedback.torch_error_table import ERROR_EXPLANATIONS
 
 _KEEPDIM_HINT = " A sum or maximum along an axis removes this axis, unless you pass `keepdim=True`."

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from utils.feedback.exercise import (
+from utils.exercises.exercise import (
     Case,
     Exercise,
     UnknownExercise,
@@ -25,8 +25,8 @@ from utils.feedback.exercise import (
     make_exercise,
     register_exercise,
 )
-from utils.feedback.learner_seed import FIXED, TITLE, TaskCode, assign_task, learner_seed
 from utils.feedback.report import Note
+from utils.learner_data.seed import FIXED, TITLE, TaskCode, assign_task, learner_seed
 from utils.show import html
 
 OTHER_TASK = "other-task-"  # prefix of a misconception's id; the other member's id follows
@@ -66,7 +66,7 @@ def member(
     Args:
         task: the text that the learner reads. Blank lines separate paragraphs. An indented paragraph is code.
         clause: what a right answer does, as a clause with "your": "your mask hides a position where it is True".
-        oracle: a function with the learner's signature; see `utils.feedback.exercise.exercise`.
+        oracle: a function with the learner's signature; see `utils.exercises.exercise.exercise`.
         misconceptions: wrong answers to this task. The other tasks are added automatically.
         fields: further fields of `Exercise`. They replace the fields of the family.
     """

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.feedback.compare import difference_mask, is_number, values_equal
-from utils.feedback.observe import is_float
+from utils.exercises.compare import difference_mask, is_number, values_equal
+from utils.exercises.observe import is_float
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from utils import lessons
-from utils.feedback.exercise import find_exercise
+from utils.exercises.exercise import find_exercise
 from utils.feedback.report import Report
 from utils.grading.executors import local_executor
 from utils.grading.judge.bubblewrap import MOUNTED_PACKAGES, Isolation, SandboxError, isolation_problem

@@ -16,9 +16,9 @@ from unittest.mock import MagicMock
 from torch import Tensor
 
 from utils import lessons
-from utils.feedback.cell_code import CellCode
+from utils.exercises.cell_code import CellCode
+from utils.exercises.exercise import Exercise, family_members, find_exercise
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Exercise, family_members, find_exercise
 from utils.feedback.report import Report
 from utils.lessons.files import write_atomically
 from utils.lessons.loading import CellRunner

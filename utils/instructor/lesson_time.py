@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.lessons import Cell, Lesson, markers
 
 WORDS_PER_MINUTE = 150

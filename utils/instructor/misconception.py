@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.feedback.exercise import Exercise
+from utils.exercises.exercise import Exercise
 from utils.lessons.files import write_atomically
 from utils.lessons.names import bound_names, read_names
 from utils.lessons.syntax import Definition

@@ -24,12 +24,12 @@ from typing import Any
 import torch
 
 from utils import lessons
-from utils.feedback.compare import observations_agree
+from utils.exercises.compare import observations_agree
+from utils.exercises.exercise import Case, Exercise, all_exercises, family_members, find_exercise
+from utils.exercises.observe import is_float, preserve_global_state
+from utils.exercises.runner import observe_answer, observe_oracle
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import Case, Exercise, all_exercises, family_members, find_exercise
-from utils.feedback.observe import is_float, preserve_global_state
 from utils.feedback.report import Report
-from utils.feedback.runner import observe_answer, observe_oracle
 from utils.instructor.answers import AnswerFactory, reference_source
 from utils.instructor.mutations import Mutant, make_mutants
 from utils.lessons.files import write_atomically

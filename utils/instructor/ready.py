@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises, all_members
+from utils.exercises.exercise import all_exercises, all_members
 from utils.instructor import (
     blind_answers,
     build,

@@ -85,7 +85,7 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     old_page, old_checks, old_test = map(lessons.read_text, paths)
     texts = (
         _extend_import(_replace_line(old_page, paths[0], "## Recap", f"{gap}\n## Recap"), "jaxtyping", page),
-        _extend_import(old_checks, "utils.feedback.exercise", checks) + f"\n\n{declaration}",
+        _extend_import(old_checks, "utils.exercises.exercise", checks) + f"\n\n{declaration}",
         _replace_line(old_test, paths[2], "RIGHT = {", f"RIGHT = {{\n{answers}".rstrip("\n")),
     )
     for place, text in zip(paths, texts):

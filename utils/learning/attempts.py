@@ -1,4 +1,4 @@
-"""Read the log of attempts that `check` writes (`utils.feedback.attempt_log`)."""
+"""Read the log of attempts that `check` writes (`utils.learner_data.attempt_log`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from utils import lessons
-from utils.feedback.attempt_log import log_path, read_log
-from utils.feedback.progress import LONGEST_PAUSE, progress_path
 from utils.feedback.report import REASONS
+from utils.learner_data.attempt_log import log_path, read_log
+from utils.learner_data.progress import LONGEST_PAUSE, progress_path
 
 LONGEST_NAME = 100  # characters
 # `\Z`, because `$` also matches before a final line break.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from utils.feedback.progress import progress_path, read_progress, read_sittings, record_sitting
+from utils.learner_data.progress import progress_path, read_progress, read_sittings, record_sitting
 from utils.learning.clock import Clock, utc_now
 from utils.learning.forms import CORRECT, Item, load_form
 from utils.show.widget import Widget, make_widget

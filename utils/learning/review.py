@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils import lessons
-from utils.feedback.progress import read_answers, read_reviews, record_review
+from utils.learner_data.progress import read_answers, read_reviews, record_review
 
 if TYPE_CHECKING:
     from fsrs import Card, Rating, Scheduler

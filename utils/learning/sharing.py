@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from utils import lessons
-from utils.feedback.progress import progress_path, read_answers
+from utils.learner_data.progress import progress_path, read_answers
 from utils.learning.attempts import LONGEST_NAME, Attempt, read_attempts
 from utils.learning.inventory import read_inventory
 from utils.learning.review import find_questions

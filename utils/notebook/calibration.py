@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from utils.feedback.progress import read_answers
+from utils.learner_data.progress import read_answers
 from utils.show.html import escape
 
 SURE = {

@@ -117,7 +117,7 @@ def _explain_error(error: BaseException, source: str) -> str:
     """Explain an error in a cell that should compute a value for a check. Return "" if there is no explanation."""
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
-    from utils.feedback.observe import Failure
+    from utils.exercises.observe import Failure
     from utils.feedback.torch_errors import explain_failure
 
     failure = Failure(type(error).__name__, str(error))

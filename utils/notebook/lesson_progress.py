@@ -1,7 +1,7 @@
 """Read the lessons on this machine: their titles and minutes, and the state of their exercises.
 
 The information comes from the learner's files (in the notebook's folder, then in `course/`, then in `solutions/`) and
-from `utils.feedback.progress`.
+from `utils.learner_data.progress`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from utils import lessons
-from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import read_progress
+from utils.exercises.exercise import all_exercises
+from utils.learner_data.progress import read_progress
 from utils.lessons.updates import Update, find_outdated_cells
 from utils.show.html import MARK
 

@@ -4,9 +4,9 @@ import pytest
 
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
 from tests.grading.student_notebooks import notebook, notebook_with_answer
+from utils.exercises.exercise import find_exercise
+from utils.exercises.runner import make_runner
 from utils.feedback.diagnose import diagnose_with_runner
-from utils.feedback.exercise import find_exercise
-from utils.feedback.runner import make_runner
 from utils.grading.judge.submissions import Submission
 from utils.grading.judge.verdicts import Judge
 from utils.grading.runner.isolation import ResourceLimits
@@ -21,7 +21,7 @@ class Attack:
 """,
     "the comparison": """
 class Attack:
-    import utils.feedback.compare as compare, utils.feedback.diagnose as judge
+    import utils.exercises.compare as compare, utils.feedback.diagnose as judge
     compare.observations_agree = judge.observations_agree = lambda *a, **k: True
     judge.run_sweeps = lambda *a: None
 """,
@@ -39,7 +39,7 @@ class Attack:
 """,
     "the exercise": """
 class Attack:
-    from utils.feedback.exercise import find_exercise
+    from utils.exercises.exercise import find_exercise
     object.__setattr__(find_exercise("row_sums"), "oracle", lambda x: x.sum(1) + 1)
 """,
     "an import": """
@@ -49,7 +49,7 @@ class Attack(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name == "utils.checks.start_here":
             return importlib.util.spec_from_loader(name, self)
     def exec_module(self, module):
-        exec('from utils.feedback.exercise import *\\n'
+        exec('from utils.exercises.exercise import *\\n'
              'exercise("row_sums", oracle=lambda x: x.sum(1) + 1, hints=Hints("", "", ""), misconceptions={},\\n'
              '         cases=lambda rand: [case(rand(2, 3))])', vars(module))
 class Installed:
@@ -82,7 +82,7 @@ def test_what_judges_cannot_be_patched(sandbox, in_process, patch):
 
 ASKED = """
 def row_sums(x):
-    from utils.feedback.exercise import find_exercise
+    from utils.exercises.exercise import find_exercise
     return find_exercise("row_sums").oracle(x)
 """
 SOLVED = """
@@ -97,8 +97,8 @@ def row_sums(x):
 """
 CHECKED = """
 def row_sums(x):
-    from utils.feedback.runner import observe_oracle
-    from utils.feedback.exercise import find_exercise, case
+    from utils.exercises.runner import observe_oracle
+    from utils.exercises.exercise import find_exercise, case
     import utils.checks.start_here
     return observe_oracle(find_exercise("row_sums"), case(x)).value
 """
@@ -221,14 +221,14 @@ FORGED_COUNTS = {  # with the state: the judge recognises counts that are imposs
     "nothing": ("", "failed"),
     "no count": (
         """
-    from utils.feedback.op_trace import OperationCounter
+    from utils.exercises.op_trace import OperationCounter
     OperationCounter.__torch_dispatch__ = lambda self, f, types, args=(), kwargs=None: f(*args, **kwargs or {})
 """,
         "stopped",
     ),
     "a small count": (
         """
-    from utils.feedback.observe import Observation
+    from utils.exercises.observe import Observation
     Observation.__setattr__ = lambda self, name, value: object.__setattr__(
         self, name, 1 if name in ("operations", "largest") else value
     )
@@ -237,7 +237,7 @@ FORGED_COUNTS = {  # with the state: the judge recognises counts that are imposs
     ),
     "a count that fits the result": (
         """
-    from utils.feedback.observe import Observation
+    from utils.exercises.observe import Observation
     Observation.__setattr__ = lambda self, name, value: object.__setattr__(
         self, name, 64 * 64 if name in ("operations", "largest") else value
     )

@@ -129,7 +129,7 @@ fcntl.fcntl(file, fcntl.F_GETFD)
 found = fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 """
     assert "loot: 0" in said(unisolated_sandbox, code.format(repr(str(held))))
-    assert "PermissionError" in said(sandbox, code.format("sys.modules['utils.feedback.runner'].__file__"))
+    assert "PermissionError" in said(sandbox, code.format("sys.modules['utils.exercises.runner'].__file__"))
 
 
 def test_the_environment_holds_nothing_of_the_judges(
@@ -164,7 +164,7 @@ def test_the_sandbox_itself_cannot_be_written_to(sandbox: Sandbox) -> None:
 import os, sys, sysconfig
 places = ["/", "/course", "/course/utils", "/dev", "/dev/shm", "/proc/sys/kernel", "/usr"]
 places += [sysconfig.get_path("purelib")]
-places += [os.path.dirname(sys.modules[m].__file__) for m in ("torch", "os", "utils.feedback.runner")]
+places += [os.path.dirname(sys.modules[m].__file__) for m in ("torch", "os", "utils.exercises.runner")]
 found = []
 for place in places:
     try:

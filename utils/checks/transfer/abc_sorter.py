@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Float, Wrong, case
+from utils.exercises.exercise import Float, Wrong, case
 from utils.feedback.transfer import LessonTask, member, transfer_family
 
 

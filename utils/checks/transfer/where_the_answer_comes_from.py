@@ -14,7 +14,7 @@ from utils.checks.where_the_answer_comes_from import (
     head_columns,
     sample_model,
 )
-from utils.feedback.exercise import Wrong, case
+from utils.exercises.exercise import Wrong, case
 from utils.feedback.transfer import LessonTask, member, transfer_family
 from utils.test_doubles.where_the_answer_comes_from import view_without_hooks
 

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from utils.checks._attention import softmax_values
 from utils.checks._wrong_answers import with_steps
-from utils.feedback.exercise import Float, Wrong, case
+from utils.exercises.exercise import Float, Wrong, case
 from utils.feedback.properties import batch_independent
 from utils.feedback.transfer import LessonTask, member, transfer_family
 

@@ -22,7 +22,8 @@ from utils.lessons.files import ROOT
 
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
 # the packages of `utils` that a lesson's code imports, directly or indirectly
-MOUNTED_PACKAGES = "lessons feedback test_doubles models gpt2 show explore learning training notebook assets".split()
+MOUNTED_PACKAGES = """lessons exercises learner_data feedback test_doubles models gpt2 show explore learning training
+notebook assets""".split()
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
 UNPROTECTED = (

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.feedback.observe import Observation
+from utils.exercises.observe import Observation
 
 MOST = 4096  # maximum number of elements to include from a tensor
 TEXT = 1000  # maximum number of characters to include for anything except numbers

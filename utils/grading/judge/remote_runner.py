@@ -6,10 +6,10 @@ import dataclasses
 import functools
 from typing import Any
 
-from utils.feedback.exercise import AnswerSignature, Case
-from utils.feedback.observe import Observation, RunOptions
-from utils.feedback.op_trace import collect_tensors
-from utils.feedback.runner import RESULT_ONLY, CodeTraits
+from utils.exercises.exercise import AnswerSignature, Case
+from utils.exercises.observe import Observation, RunOptions
+from utils.exercises.op_trace import collect_tensors
+from utils.exercises.runner import RESULT_ONLY, CodeTraits
 from utils.grading.judge.fingerprint import fingerprint_observation
 from utils.grading.judge.sandbox import RESULT_TYPES, Session
 

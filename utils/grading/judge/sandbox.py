@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
-from utils.feedback.observe import Failure
-from utils.feedback.runner import Runner
+from utils.exercises.observe import Failure
+from utils.exercises.runner import Runner
 from utils.grading.judge.bubblewrap import (
     CURE,
     Isolation,
@@ -56,7 +56,7 @@ from utils.grading.runner.server import PageLoader
 
 StopKind = Literal["time", "memory", "ended", "tampering"]
 START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
-WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.feedback.timeout
+WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.exercises.timeout
 PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
 PRELOAD_HINTS = {  # words in a notebook, and the optional preload that each word suggests

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from utils import lessons
-from utils.feedback.exercise import Exercise, all_exercises
+from utils.exercises.exercise import Exercise, all_exercises
 from utils.learning.sharing import FILE_NAME
 
 LARGEST = 20 * 10**6  # maximum size of a notebook, in bytes; notebooks with pictures usually have a few megabytes

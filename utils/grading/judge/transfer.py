@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from utils.feedback.exercise import Exercise, family_members
-from utils.feedback.learner_seed import FIXED, assign_task, find_task_codes
+from utils.exercises.exercise import Exercise, family_members
 from utils.feedback.transfer import OTHER_TASK
 from utils.grading.judge.results import ExerciseResult
+from utils.learner_data.seed import FIXED, assign_task, find_task_codes
 
 
 @dataclass(frozen=True)

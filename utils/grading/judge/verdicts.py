@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from utils import lessons
+from utils.exercises.exercise import Exercise, Sampler
+from utils.exercises.runner import Runner, cached_cases
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
-from utils.feedback.exercise import Exercise, Sampler
 from utils.feedback.report import Report
-from utils.feedback.runner import Runner, cached_cases
 from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.judge.sandbox import WALL_CLOCK_FACTOR, RemoteAnswerNotFound, RunnerStopped, Sandbox, Session

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from utils.feedback.learner_seed import FIXED
 from utils.grading.intake.csv_tables import format_csv
 from utils.grading.intake.roster import Student
 from utils.grading.judge.results import ExerciseResult
 from utils.grading.reports.tally import Tally
+from utils.learner_data.seed import FIXED
 
 
 @dataclass(frozen=True)

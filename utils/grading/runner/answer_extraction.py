@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
+from utils.exercises.timeout import Timeout
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
-from utils.feedback.timeout import Timeout
 from utils.lessons.loading import CellRunner
 from utils.lessons.names import nested_code, read_globals, read_names
 from utils.lessons.syntax import find_parse_errors, parse_cell

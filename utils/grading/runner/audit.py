@@ -120,7 +120,7 @@ class AuditLog:
 def _snapshot_modules() -> dict[tuple[str, str], Any]:
     """Return the callables of the modules that checks rely on, by module and name."""
     modules: dict[str, Any] = {
-        n: m for n, m in sys.modules.items() if n.startswith(("utils.feedback", "utils.lessons"))
+        n: m for n, m in sys.modules.items() if n.startswith(("utils.feedback", "utils.exercises", "utils.lessons"))
     }
     for module in list(modules.values()):
         for value in vars(module).values():

@@ -35,10 +35,10 @@ _TYPES = {  # keys: the names that safetensors uses
 }  # fmt: skip
 _NAMES = {str(dtype).removeprefix("torch."): dtype for dtype in (*_TYPES.values(), torch.complex64, torch.complex128)}
 # modules whose functions and objects a request may contain
-TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "utils.feedback.exercise:", "utils.feedback.observe:")
+TRUSTED_PREFIXES = ("utils.test_doubles.", "utils.models.", "utils.exercises.exercise:", "utils.exercises.observe:")
 TRUSTED_PREFIXES += ("torch.nn.",)
 # modules whose data classes a reply may contain
-RECORDS = ("utils.feedback.", "utils.grading.runner.")
+RECORDS = ("utils.exercises.", "utils.feedback.", "utils.grading.runner.")
 
 
 class TooLarge(Exception):

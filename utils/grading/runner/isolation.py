@@ -142,7 +142,7 @@ def _set_up_namespace() -> None:
 def _apply_limits(limits: ResourceLimits) -> None:
     import resource  # Windows has no such module, and `coginst doctor` imports this file on Windows too.
 
-    seconds = int(limits.seconds) + 2  # `utils.feedback.timeout` stops the answer first and reports the line.
+    seconds = int(limits.seconds) + 2  # `utils.exercises.timeout` stops the answer first and reports the line.
     pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()
     used, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
     for what, most in {

@@ -2,7 +2,7 @@
 
 A request names a method of `PageLoader` or `Runner` and contains its arguments. A reply contains the outcome. The
 return annotation of the method is the schema of its result, and the judge rejects any other data. To add a method, add
-it to `Runner` and `InProcessRunner` in `utils.feedback.runner`. The code at the two ends of the connection needs no
+it to `Runner` and `InProcessRunner` in `utils.exercises.runner`. The code at the two ends of the connection needs no
 change.
 """
 

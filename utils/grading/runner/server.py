@@ -14,10 +14,10 @@ from typing import Any
 
 import utils
 from utils import lessons
-from utils.feedback.exercise import AnswerSignature
-from utils.feedback.observe import Observation, build_failure
-from utils.feedback.runner import InProcessRunner
-from utils.feedback.timeout import Timeout
+from utils.exercises.exercise import AnswerSignature
+from utils.exercises.observe import Observation, build_failure
+from utils.exercises.runner import InProcessRunner
+from utils.exercises.timeout import Timeout
 from utils.grading.runner.answer_extraction import (
     AnswerNotFound,
     NullObject,

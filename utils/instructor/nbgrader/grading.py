@@ -10,9 +10,9 @@ import contextlib
 import io
 from typing import Any
 
+from utils.exercises.exercise import UnknownExercise, family_members, find_exercise
 from utils.feedback.check import CheckFailed, check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import UnknownExercise, family_members, find_exercise
 from utils.feedback.report import Report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from utils.feedback.exercise import Exercise, Misconception
+from utils.exercises.exercise import Exercise, Misconception
 from utils.grading.reports.tally import share_words
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.feedback.exercise import all_exercises
+from utils.exercises.exercise import all_exercises
 from utils.grading.intake.folders import replace_folder, write_text
 from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.learning.calibration import Calibration, measure_calibration

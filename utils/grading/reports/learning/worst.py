@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.feedback.exercise import Exercise, Misconception
+from utils.exercises.exercise import Exercise, Misconception
 from utils.grading.intake.roster import read_roster
 from utils.grading.reports.html_parts import format_share
 from utils.grading.reports.learning.messages import Message, MessageEffect

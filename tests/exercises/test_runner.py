@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from utils.exercises.exercise import case
 from utils.feedback.diagnose import diagnose
-from utils.feedback.exercise import case
 
 
 def test_the_oracle_is_run_once_for_all_checks(declare_exercise):

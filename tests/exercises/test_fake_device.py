@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.fresh_python import printed_output
-from utils.feedback.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
+from utils.exercises.fake_device import FAKE_DEVICE, DeviceMismatch, emulate_device
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 

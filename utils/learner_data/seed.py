@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils import lessons
-from utils.feedback.progress import stored_seed
+from utils.learner_data.progress import stored_seed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without 0, 1, I, L and O, which look alike
 LENGTH = 6  # 887 million seeds: in a class of 1,000, two learners share a seed with a probability of 0.06 %

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fresh_python import environment_without
-from utils.feedback import learner_data, progress
+from utils.learner_data import folder as learner_data
+from utils.learner_data import progress
 from utils.lessons import ROOT
 
 NOTEBOOK = "02_simplified_attention.ipynb"
@@ -185,7 +186,9 @@ def test_progress_that_others_stored_in_the_installation_stays_theirs(installati
     old.chmod(0o666)
     home = make_home(installation.parent / "home-61003", 61003)
     try:
-        said = run_as(61003, installation, home, "from utils.feedback import progress; print(progress.read_progress())")
+        said = run_as(
+            61003, installation, home, "from utils.learner_data import progress; print(progress.read_progress())"
+        )
         assert said == "{}\n" and old.read_text(encoding="utf-8") == text
     finally:
         old.unlink()
@@ -200,7 +203,7 @@ def test_a_copy_of_the_notebooks_contains_the_progress(installation: Path) -> No
     run_as(61004, installation, home, PASSES, FOLDER=str(home / "course"), JUPYTERHUB_USER="ada")
     assert not (home / ".local").exists()
     shutil.move(home / "course", home / "elsewhere")
-    told = "from utils.feedback import progress; print(progress.read_progress()['simplified_attention']['softmax'])"
+    told = "from utils.learner_data import progress; print(progress.read_progress()['simplified_attention']['softmax'])"
     assert "passed" in run_as(61004, installation, home, told, FOLDER=str(home / "elsewhere"))
 
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from tests.feedback.answers import with_name
 from utils.cli.commands import app
-from utils.feedback import progress
 from utils.feedback.check import check
-from utils.feedback.progress import read_answers, read_progress, record_answer, record_attempt
+from utils.learner_data import progress
+from utils.learner_data.progress import read_answers, read_progress, record_answer, record_attempt
 from utils.lessons import ROOT
 
 
@@ -32,7 +32,7 @@ def writer(code: str) -> subprocess.Popen:
     """Start a second notebook: another process that writes to the same file."""
     imports = (
         "import time\nfrom filelock import FileLock\n"
-        "from utils.feedback.progress import progress_path, record_attempt\n"
+        "from utils.learner_data.progress import progress_path, record_attempt\n"
     )
     return subprocess.Popen([sys.executable, "-c", imports + code], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")
 
@@ -116,7 +116,7 @@ def test_off_and_unwritable_keep_nothing_and_raise_nothing(store, monkeypatch, t
 def test_two_notebooks_writing_at_once_lose_nothing(store, lock):
     """There are two kinds of locks: those of the operating system and, on some disks, a file that replaces them."""
     using = f"import filelock; filelock.FileLock = filelock.{lock}\n"
-    using += "from utils.feedback import progress; progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
+    using += "from utils.learner_data import progress; progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
     loop = "for i in range(60): record_attempt('start_here', f'exercise_{%d}_{i}', 'passed')"
     writers = [writer(using + loop % n) for n in (0, 1)]
     previous, damaged = 0, 0

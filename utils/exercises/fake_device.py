@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from utils.feedback.op_trace import collect_tensors
+from utils.exercises.op_trace import collect_tensors
 
 FAKE_DEVICE = torch.device("meta")
 CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their names accept tensors on different devices

@@ -1,6 +1,6 @@
 """Define the data of an exercise: its oracle, cases, misconceptions, properties and hints.
 
-`utils.feedback.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
+`utils.exercises.runner` runs answers on the cases, and `utils.feedback.diagnose` turns the observations into a report.
 Each lesson declares its exercises in `utils/checks/<lesson>.py`; CONTRIBUTING.md explains an example.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from utils import lessons
-from utils.feedback.sampler import Sampler
+from utils.exercises.sampler import Sampler
 
 
 @dataclass(frozen=True, eq=False)  # == on tensors gives no single bool, so cases compare by identity

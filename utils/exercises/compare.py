@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeGuard
 import torch
 from torch import Tensor
 
-from utils.feedback.observe import Failure, Observation
+from utils.exercises.observe import Failure, Observation
 
 # Which dtypes are accepted. "wider" also accepts a more precise dtype, such as float64 instead of float32.
 Dtypes = Literal["same", "wider", "any"]

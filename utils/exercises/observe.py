@@ -24,10 +24,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.exercise import AnswerSignature, Case, Sampler
-from utils.feedback.instantiate import build_module, copy_value
-from utils.feedback.op_trace import OperationCounter, collect_tensors
-from utils.feedback.side_effects import changed_paths, global_settings
+from utils.exercises.exercise import AnswerSignature, Case, Sampler
+from utils.exercises.instantiate import build_module, copy_value
+from utils.exercises.op_trace import OperationCounter, collect_tensors
+from utils.exercises.side_effects import changed_paths, global_settings
 from utils.lessons.stubs import unfinished_name
 
 ZERO_GRADIENT = 1e-5  # smaller gradients count as 0, because they may be rounding errors

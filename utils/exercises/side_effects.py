@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.instantiate import copy_value
+from utils.exercises.instantiate import copy_value
 
 
 def global_settings() -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.feedback.exercise import Case
-from utils.feedback.sampler import sample_parameter
+from utils.exercises.exercise import Case
+from utils.exercises.sampler import sample_parameter
 
 
 def copy_value(value: Any) -> Any:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from utils import lessons
-from utils.feedback.attempt_log import append_attempt, log_path, merge_logs
-from utils.feedback.learner_data import belongs_to_user, learner_folder
-from utils.feedback.progress_entries import STATES, is_answer, is_entry, is_review, is_sitting
+from utils.learner_data.attempt_log import append_attempt, log_path, merge_logs
+from utils.learner_data.folder import belongs_to_user, learner_folder
+from utils.learner_data.progress_entries import STATES, is_answer, is_entry, is_review, is_sitting
 from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck

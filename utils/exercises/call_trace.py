@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from utils.feedback.op_trace import collect_tensors
+from utils.exercises.op_trace import collect_tensors
 
 MAX_CALLS = 400  # later calls are not recorded
 MAX_NUMBERS = 20_000  # a larger result is recorded without its numbers

@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.compare import failures_match, values_equal
-from utils.feedback.exercise import Case, Exercise, Spec
-from utils.feedback.observe import Observation, RunOptions
-from utils.feedback.runner import Runner, cached_cases, cached_oracle_observation, parse_observation
+from utils.exercises.compare import failures_match, values_equal
+from utils.exercises.exercise import Case, Exercise, Spec
+from utils.exercises.observe import Observation, RunOptions
+from utils.exercises.runner import Runner, cached_cases, cached_oracle_observation, parse_observation
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 
 from tests.feedback.answers import with_name
 from utils.cli.commands import app
-from utils.feedback import attempt_log, progress
-from utils.feedback.attempt_log import log_path, merge_logs, read_log
+from utils.exercises.exercise import all_exercises
 from utils.feedback.check import check
-from utils.feedback.exercise import all_exercises
-from utils.feedback.progress import read_progress, record_attempt
 from utils.feedback.report import REASONS
 from utils.instructor.answers import AnswerFactory
 from utils.instructor.blind_answers import read_blind_answers
+from utils.learner_data import attempt_log, progress
+from utils.learner_data.attempt_log import log_path, merge_logs, read_log
+from utils.learner_data.progress import read_progress, record_attempt
 from utils.lessons import ROOT
 
 FIELDS = ["lesson", "exercise", "status", "member", "reason", "misconception", "milestone", "attempt", "minutes"]
@@ -229,7 +229,7 @@ def test_after_a_line_that_was_cut_off_the_next_attempt_is_whole(store):
 
 
 def start_writer(code):
-    imports = "import os\nfrom pathlib import Path\nfrom utils.feedback import attempt_log, progress\n"
+    imports = "import os\nfrom pathlib import Path\nfrom utils.learner_data import attempt_log, progress\n"
     imports += "progress.LOCK_TIMEOUT = 600\n"  # a busy machine may need it
     return subprocess.Popen([sys.executable, "-c", imports + code], cwd=ROOT)
 

@@ -33,7 +33,7 @@ class OperationCounter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # otherwise torch imports its compiler; see utils.feedback.fake_device
+        return False  # otherwise torch imports its compiler; see utils.exercises.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -68,7 +68,7 @@ class FirstNonfinite(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # otherwise torch imports its compiler; see utils.feedback.fake_device
+        return False  # otherwise torch imports its compiler; see utils.exercises.fake_device
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         output = func(*args, **(kwargs or {}))

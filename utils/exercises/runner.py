@@ -21,19 +21,19 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from utils.feedback.call_trace import CallRecorder, TracedCall
-from utils.feedback.cell_code import CellCode
-from utils.feedback.code_traits import CodeTraits, analyse_code
-from utils.feedback.exercise import AnswerSignature, Case, Exercise, Misconception
-from utils.feedback.fake_device import (
+from utils.exercises.call_trace import CallRecorder, TracedCall
+from utils.exercises.cell_code import CellCode
+from utils.exercises.code_traits import CodeTraits, analyse_code
+from utils.exercises.exercise import AnswerSignature, Case, Exercise, Misconception
+from utils.exercises.fake_device import (
     FAKE_DEVICE,
     DeviceMismatch,
     emulate_device,
     find_unmoved_tensor,
     move_to_fake_device,
 )
-from utils.feedback.instantiate import build_module, copy_value, fill_parameters, make_module_class
-from utils.feedback.observe import (
+from utils.exercises.instantiate import build_module, copy_value, fill_parameters, make_module_class
+from utils.exercises.observe import (
     Failure,
     Observation,
     RunOptions,
@@ -47,8 +47,8 @@ from utils.feedback.observe import (
     source_files,
     to_plain_tensors,
 )
-from utils.feedback.op_trace import FirstNonfinite, NonfiniteOrigin
-from utils.feedback.side_effects import changed_paths, outer_variables, values_identical
+from utils.exercises.op_trace import FirstNonfinite, NonfiniteOrigin
+from utils.exercises.side_effects import changed_paths, outer_variables, values_identical
 
 RESULT_ONLY = RunOptions()  # record only the result
 

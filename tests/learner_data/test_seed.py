@@ -7,11 +7,11 @@ import shutil
 import pytest
 
 from utils import lessons
-from utils.feedback import learner_seed as module
-from utils.feedback.exercise import Float, case, family_members, find_exercise
-from utils.feedback.learner_seed import FIXED, TaskCode, assign_task, find_task_codes, learner_seed
-from utils.feedback.progress import merge_progress, read_progress, record_attempt
+from utils.exercises.exercise import Float, case, family_members, find_exercise
 from utils.feedback.transfer import LessonTask, TaskNote, find_own_exercise, member, task, transfer_family
+from utils.learner_data import seed as module
+from utils.learner_data.progress import merge_progress, read_progress, record_attempt
+from utils.learner_data.seed import FIXED, TaskCode, assign_task, find_task_codes, learner_seed
 
 NAME = "mix_texts"
 
@@ -146,7 +146,7 @@ def test_a_family_needs_four_members(monkeypatch):
 
 
 def test_a_member_overrides_the_fields_of_its_family(monkeypatch):
-    from utils.feedback import exercise as declared
+    from utils.exercises import exercise as declared
 
     monkeypatch.setattr(declared, "_exercises", dict(declared._exercises))
     monkeypatch.setattr(declared, "_families", dict(declared._families))
@@ -155,7 +155,7 @@ def test_a_member_overrides_the_fields_of_its_family(monkeypatch):
     usual = LessonTask("it is u", lambda x: x)
     transfer_family("letters", members=members, lesson=usual, cases=[case(1)], returns=Float("a"))
     first, *_, last = family_members(find_exercise("letters"))
-    assert (first.returns, last.returns) == (Float("a"), Float("d")) and first.lesson == "test_learner_seed"
+    assert (first.returns, last.returns) == (Float("a"), Float("d")) and first.lesson == "test_seed"
     assert [wrong.id for wrong in last.misconceptions] == [
         "other-task-a", "other-task-b", "other-task-c", "as-in-the-lesson"
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.observe import function_source
+from utils.exercises.observe import function_source
 from utils.lessons.names import read_globals, unread_arguments
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.feedback.call_trace import CallRecorder, TracedCall
-from utils.feedback.observe import preserve_global_state
-from utils.feedback.side_effects import values_identical
+from utils.exercises.call_trace import CallRecorder, TracedCall
+from utils.exercises.observe import preserve_global_state
+from utils.exercises.side_effects import values_identical
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Write and read the log of attempts: a file beside the progress file, with one line of JSON for each attempt.
 
 A line says which exercise was attempted, and what the check found. It contains no code and no time of day. Lines are
-only appended. An attempt that would make the file longer than `MAX_BYTES` is not logged. `utils.feedback.progress`
+only appended. An attempt that would make the file longer than `MAX_BYTES` is not logged. `utils.learner_data.progress`
 appends the lines while it holds the lock of the progress file, so two kernels never write at the same time.
 
 Each line begins with a line break, instead of ending with one. If a crash or a full disk cuts off a line, the next line

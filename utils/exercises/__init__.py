@@ -1,0 +1,1 @@
+"""Declare exercises, run an answer on their cases, and compare the results."""

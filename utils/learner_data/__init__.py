@@ -1,0 +1,1 @@
+"""Store the learner's progress, log of attempts and seed."""
