@@ -12,6 +12,9 @@ from utils.feedback.observe import collect_tensors
 from utils.feedback.probe import Probe
 
 
+STATES = 20  # an answer that uses one random number of two values gives 20 equal samples in 1 of 10 ** 6 runs
+
+
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
     """Check that a function samples only from its generator, which is its last argument.
 
@@ -20,7 +23,10 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
         messages: one message for each test to run. `elsewhere`: two calls with the same generator state return
             different samples. `restarted`: a second call repeats the samples of the first call. `ignored`: generators
             with different states lead to the same samples. `disturbing`: the function also uses torch's global
-            generator. `constant`: without a generator, two calls return the same samples.
+            generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
+            sample are equal.
+
+    Two samples can be equal by coincidence, so a test for equal samples must succeed with `STATES` generators.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -30,15 +36,17 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             generator = () if seed is None else (torch.Generator().manual_seed(seed),)
             return probe.run(case(*args, *generator, seed=global_seed), calls=calls)
 
-        first, again, other = sample(1), sample(1, global_seed=2), sample(2)
-        if first.failure or again.failure or other.failure:
+        first, again = sample(1), sample(1, global_seed=2)
+        if first.failure or again.failure or sample(2).failure:
             return None
+        states = range(1, 1 + STATES)
         tests = {
             "elsewhere": lambda: not _equal(first.value, again.value),
-            "restarted": lambda: _equal(*(sample(1, calls=2).value or (0, 1))),
-            "ignored": lambda: _equal(first.value, other.value),
+            "restarted": lambda: all(_equal(*(sample(seed, calls=2).value or (0, 1))) for seed in states),
+            "ignored": lambda: all(_equal(first.value, sample(seed).value) for seed in states),
             "disturbing": lambda: first.drew,
-            "constant": lambda: _equal(*(sample(None, global_seed=3, calls=2).value or (0, 1))),
+            "constant": lambda: all(_equal(*(sample(None, seed, calls=2).value or (0, 1))) for seed in states),
+            "shared": lambda: all(_has_equal_items(sample(seed).value) for seed in states),
         }
         return next((messages[name] for name, fails in tests.items() if name in messages and fails()), None)
 
@@ -73,3 +81,7 @@ def batches_from_their_generator(
 def _equal(a: Any, b: Any) -> bool:
     pairs = list(zip(collect_tensors(a), collect_tensors(b)))
     return bool(pairs) and all(x.shape == y.shape and torch.equal(x, y) for x, y in pairs)
+
+
+def _has_equal_items(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and len(value) > 1 and bool((value == value[0]).all())
