@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from utils.feedback.probe import Probe
 
 
 STATES = 20  # an answer that uses one random number of two values gives 20 equal samples in 1 of 10 ** 6 runs
+FEW = 6  # enough to find an answer that has at most five different results
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
@@ -24,9 +26,10 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             different samples. `restarted`: a second call repeats the samples of the first call. `ignored`: generators
             with different states lead to the same samples. `disturbing`: the function also uses torch's global
             generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
-            sample are equal.
+            sample are equal. `repeated`: two of a few generators lead to the same samples.
 
-    Two samples can be equal by coincidence, so a test for equal samples must succeed with `STATES` generators.
+    Two equal samples do not prove what causes them, so most tests for equal samples must succeed with `STATES`
+    generators. Only the last test, which names no cause, needs a single pair.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -47,6 +50,7 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             "disturbing": lambda: first.drew,
             "constant": lambda: all(_equal(*(sample(None, seed, calls=2).value or (0, 1))) for seed in states),
             "shared": lambda: all(_has_equal_items(sample(seed).value) for seed in states),
+            "repeated": lambda: any(_equal(a.value, b.value) for a, b in combinations(map(sample, states[:FEW]), 2)),
         }
         return next((messages[name] for name, fails in tests.items() if name in messages and fails()), None)
 
@@ -73,6 +77,8 @@ def batches_from_their_generator(
         " the generator that is passed in.",
         disturbing="A generator was passed in, but your code used or seeded torch's global random generator. Sample"
         " only from the generator that was passed in.",
+        repeated=f"Of {FEW} generators in different states, at least two gave exactly the same {noun}. Sample every number"
+        " independently from the generator, so that hardly any two samples are equal.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
         f" again{constant}",
     )

@@ -38,6 +38,7 @@ from utils.feedback.report import Report, comparison_table
 from utils.feedback.runner import (
     InProcessRunner,
     Runner,
+    cached_oracle_observation,
     parse_observation,
 )
 from utils.feedback.source_lint import find_lint
@@ -229,6 +230,8 @@ def _printed_text(probe: Probe, report: Report) -> str:
 def _failure_report(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
+    if _is_right_in_training(probe):
+        report.message = _MODES[report.reason == "property"].format(message=report.message)
     if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
         _add_departure(report, probe)
     if report.reason in ("difference", "shape", "raised", "dtype"):
@@ -241,6 +244,27 @@ def _failure_report(probe: Probe) -> Report:
         if report.reason == "difference":
             report.relation = report.relation or "slip"
     return report
+
+
+def _is_right_in_training(probe: Probe) -> bool:
+    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode."""
+    exercise = probe.exercise
+    wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
+    if exercise.kind != "module" or not wrong or any(case.train for case in wrong):
+        return False
+    for case in (replace(case, train=True) for case in wrong):
+        yours = parse_observation(exercise, case, probe.runner.run(case))
+        if not Trial(case, yours, cached_oracle_observation(exercise, case, False)).is_correct(exercise):
+            return False
+    return True
+
+
+# The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
+_MODES = (
+    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, the check found this:"
+    " {message}",
+    "{message} In training mode, your results are right, so a mistake depends on the mode.",
+)
 
 
 def _side_effect_text(probe: Probe) -> str:

@@ -201,7 +201,13 @@ def moves_with_its_module(probe: Probe) -> str | None:
 
 def works_where_its_input_is(probe: Probe) -> str | None:
     """Check that a function creates its tensors on the device of its input."""
-    if any(probe.runner.run_on_fake_device(trial.case).has_device_mix for trial in probe.trials):
+    results = [probe.runner.run_on_fake_device(trial.case) for trial in probe.trials]
+    if any(result.keeps_tensors for result in results):
+        return (
+            "After a call on the CPU, your function fails on another device: it keeps a tensor from the earlier call."
+            " Compute such a tensor in each call, or move it to the device of the input."
+        )
+    if any(result.has_device_mix for result in results):
         return (
             "Your function works only on the CPU: on another device, it combines its input with a tensor that it"
             " created on the CPU. Create new tensors on the device of the input, or move them there."
