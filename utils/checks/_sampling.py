@@ -12,7 +12,6 @@ from utils.feedback.exercise import case
 from utils.feedback.observe import collect_tensors
 from utils.feedback.probe import Probe
 
-
 STATES = 20  # an answer that uses one random number of two values gives 20 equal samples in 1 of 10 ** 6 runs
 FEW = 6  # enough to find an answer that has at most five different results
 
@@ -77,8 +76,8 @@ def batches_from_their_generator(
         " the generator that is passed in.",
         disturbing="A generator was passed in, but your code used or seeded torch's global random generator. Sample"
         " only from the generator that was passed in.",
-        repeated=f"Of {FEW} generators in different states, at least two gave exactly the same {noun}. Sample every number"
-        " independently from the generator, so that hardly any two samples are equal.",
+        repeated=f"Of {FEW} generators in different states, at least two gave exactly the same {noun}. Sample every"
+        " number independently from the generator, so that hardly any two samples are equal.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
         f" again{constant}",
     )

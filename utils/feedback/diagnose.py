@@ -29,6 +29,7 @@ from utils.feedback.difference import (
 )
 from utils.feedback.exercise import Case, Exercise
 from utils.feedback.explanations import find_misconception, report_broken_property
+from utils.feedback.influence import influence_text
 from utils.feedback.milestones import find_departure
 from utils.feedback.observe import build_failure, preserve_global_state
 from utils.feedback.phrases import call_text, name_list_text
@@ -261,8 +262,7 @@ def _is_right_in_training(probe: Probe) -> bool:
 
 # The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
 _MODES = (
-    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, the check found this:"
-    " {message}",
+    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, it is this: {message}",
     "{message} In training mode, your results are right, so a mistake depends on the mode.",
 )
 
@@ -283,8 +283,12 @@ def _side_effect_text(probe: Probe) -> str:
 
 def _add_departure(report: Report, probe: Probe) -> None:
     """Add the step at which the answer departs from the expected computation, if it is known."""
-    found = find_departure(probe, [t for t in probe.trials if not t.is_correct(probe.exercise)])
+    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
+    found = find_departure(probe, wrong)
     if found is None:
+        is_plain = report.reason == "difference" and report.relation in (None, "factor")
+        if is_plain and (text := influence_text(probe, wrong)):
+            report.message, report.relation = report.message + text, report.relation or "influence"
         return
     trial, departure = found
     report.message += f" {departure.sentence}"

@@ -217,7 +217,11 @@ class InProcessRunner:
                     if self.form.kind == "module":
                         call = call.to(FAKE_DEVICE)
                         left = None if called_before else find_unmoved_tensor(call)
-                    return DeviceMoveResult(unmoved_tensor=left) if left else call_on_fake_device(call, case.args, case.kwargs)
+                    return (
+                        DeviceMoveResult(unmoved_tensor=left)
+                        if left
+                        else call_on_fake_device(call, case.args, case.kwargs)
+                    )
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
             except (Exception, SystemExit) as error:  # this run looks only for device errors; `run` reports the others
