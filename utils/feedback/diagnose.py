@@ -285,10 +285,11 @@ def _add_departure(report: Report, probe: Probe) -> None:
     """Add the step at which the answer departs from the expected computation, if it is known."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     found = find_departure(probe, wrong)
+    says_little = report.relation in (None, "factor") if found is None else found[1].is_vague
+    if report.reason == "difference" and says_little and (text := influence_text(probe, wrong)):
+        report.message, report.relation = report.message + text, report.relation or "influence"
+        return
     if found is None:
-        is_plain = report.reason == "difference" and report.relation in (None, "factor")
-        if is_plain and (text := influence_text(probe, wrong)):
-            report.message, report.relation = report.message + text, report.relation or "influence"
         return
     trial, departure = found
     report.message += f" {departure.sentence}"

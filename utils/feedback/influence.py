@@ -26,7 +26,10 @@ def influence_text(probe: Probe, wrong: Sequence[Trial]) -> str:
     Returns:
         A sentence with a leading space, or "" if no such part is found.
     """
-    usable = [t for t in wrong if not (t.yours.failure or t.expected.failure)] if probe.exercise.kind != "value" else []
+    # In a case with a note, such as "with large scores", an influence can be too small for floating-point numbers.
+    usable = [t for t in wrong if not (t.yours.failure or t.expected.failure or t.case.note)]
+    if probe.exercise.kind == "value":
+        return ""
     reported = select_reported_trial(wrong) if wrong else None
     for trial in sorted(usable, key=lambda trial: trial is not reported):
         if text := _trial_text(probe, trial):

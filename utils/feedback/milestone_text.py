@@ -24,6 +24,7 @@ class Departure:
         yours, expected: the wrong intermediate value and the milestone that should follow, or None.
         name: the milestone that should follow, or None.
         furthest: the last required milestone that a line gives, or None.
+        is_vague: whether the sentence only says that a value is missing, and no line gives another expected value.
     """
 
     sentence: str
@@ -32,6 +33,7 @@ class Departure:
     expected: Tensor | None = None
     name: str | None = None
     furthest: str | None = None
+    is_vague: bool = False
 
 
 def label_text(computation: Computation, i: int) -> str:

@@ -251,7 +251,7 @@ class _Explanation:
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
         is_reached = any(k is not None for k in self.reached)
-        if following == len(self.milestones) - 1 and not is_reached:
+        if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
             return None  # the whole computation gives a wrong result, which the report says already
         if different_shape := self._departure_of_shape(first_wrong, following):
             return different_shape
@@ -260,11 +260,9 @@ class _Explanation:
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
-        if value is not None and not is_reached and not has_slice_shape(value, expected):
-            return None  # nothing shows that this line should lead to the milestone
-        if value is None or is_unrelated(value, expected) or not is_slice_size(value, expected):
+        if value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
             sentence = f"No line up to {self._line(wrong)} gives {label}."
-            return Departure(sentence, self._trace_lines(None, None))
+            return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
         return self._departure(sentence, wrong, following)
 
