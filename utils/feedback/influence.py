@@ -5,7 +5,6 @@ Gradients suggest the parts. Two runs of the answer and of the oracle, before an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -20,7 +19,7 @@ from utils.feedback.probe import Probe, Trial
 from utils.feedback.runner import cached_oracle_gradients, cached_oracle_observation, parse_observation
 
 
-def influence_text(probe: Probe, wrong: Sequence[Trial]) -> str:
+def influence_text(probe: Probe, wrong: list[Trial]) -> str:
     """Name a part of an input whose influence on the result of a wrong trial is wrong.
 
     Returns:

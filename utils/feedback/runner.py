@@ -367,12 +367,22 @@ def _cases_identical(a: Case, b: Case) -> bool:
     return plain and all(map(values_identical, (a.args, dict(a.kwargs), a.init), (b.args, dict(b.kwargs), b.init)))
 
 
-@functools.lru_cache(maxsize=512)
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation."""
-    return parse_observation(
-        exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
-    )
+    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation.
+
+    An observation with gradients also serves a request without them.
+    """
+    cached = _oracle_observations(exercise, case)
+    if gradients not in cached and not (cached and not gradients):
+        runner = make_runner(exercise, exercise.oracle)
+        cached[gradients] = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=gradients)))
+    return cached.get(gradients) or cached[True]
+
+
+@functools.lru_cache(maxsize=512)
+def _oracle_observations(exercise: Exercise, case: Case) -> dict[bool, Observation]:
+    """Return the cached observations of the oracle on a case, with the key True if gradients were recorded."""
+    return {}
 
 
 @functools.lru_cache(maxsize=512)
