@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from torch import nn
 
-from tests.feedback.answers import failure_message, stable, with_name
+from tests.feedback.answers import Affine, failure_message, stable, with_name
 from utils.exercises.exercise import case
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
@@ -185,3 +186,40 @@ def test_dicts(declare_exercise, snapshot):
     assert failure_message(count, lambda ids: {(1, 2): 3, (2, 1): 1}) == snapshot(name="a wrong value")
     assert failure_message(count, lambda ids: {(1, 2): 2}) == snapshot(name="a missing key")
     assert failure_message(count, lambda ids: {(1, 2): 2, (2, 1): 1, (0, 0): 1}) == snapshot(name="an additional key")
+
+
+def test_a_module_that_is_wrong_only_in_eval_mode(affine):
+    """The misconception describes the eval mode only, because the answer is right in training mode."""
+
+    class Switched(Affine):
+        def forward(self, x):
+            return self.layer(x) if self.training else self.layer(x) - self.layer.bias
+
+    class Plain(Affine):
+        def forward(self, x):
+            return self.layer(x) - self.layer.bias
+
+    report = diagnose(affine, with_name("Affine", Switched))
+    assert report.misconception == "no-bias"
+    assert "In training mode, your result is right" in report.message and "The bias is not used." in report.message
+    assert diagnose(affine, with_name("Affine", Plain)).message == "The bias is not used."
+
+
+def test_a_module_that_is_wrong_only_in_training_mode(declare_exercise):
+    """Nothing is said about eval mode, in which the check does not run every case."""
+    scaled = declare_exercise(
+        "Scaled",
+        initial_parameters=lambda size: {"w": torch.ones(size)},
+        oracle=lambda p, x: x * p["w"],
+        cases=lambda rand: [case(rand(2, 3), init=(3,)), case(rand(4, 3), init=(3,), train=True)],
+    )
+
+    class Scaled(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(size))
+
+        def forward(self, x):
+            return x * self.w + float(self.training)
+
+    assert "mode" not in diagnose(scaled, Scaled).message

@@ -327,3 +327,50 @@ def test_tracing_a_cell_leaves_its_variables_unchanged():
     assert [call.name for call in cell.trace("y", torch.tensor([10.0, 2.0, 2.0]))] == ["setitem", "mul"]
     assert x.tolist() == [1.0, 1.0, 1.0]
     assert CellCode("<cell>", "y = 1 / 0\n", {}).trace("y", x) == []
+
+
+def test_a_wrong_result_without_any_milestone_is_no_step(declare_exercise):
+    """A line that computes everything says nothing about the wrong part."""
+    summed = declare_exercise(
+        "mixed",
+        oracle=lambda x: (x[:, 1:] ** 2).sum(),
+        milestones=lambda x: {"the result": (x[:, 1:] ** 2).sum()},
+        cases=lambda rand: [case(rand(4, 3)), case(rand(5, 2))],
+    )
+    report = diagnose(summed, answer("return (x[:, :1] ** 2).sum()"))
+    assert not report.trace and "should lead to" not in report.message, report.message
+
+
+def test_a_value_with_another_shape_leads_to_nothing_known(declare_exercise):
+    """The squares are no slices of the sums, although a slice of the sums has as many numbers."""
+    summed = declare_exercise(
+        "mixed",
+        oracle=lambda x: x.cumsum(1).mean(),
+        milestones=lambda x: {"the sums": (sums := x.cumsum(1)), "the result": sums.mean()},
+        cases=lambda rand: [case(rand(3, 4, 2))],
+    )
+    report = diagnose(summed, answer("return (x[:2, :2, :1] ** 2).view(4, 1, 1).flatten(1).squeeze(1).sum()"))
+    assert "the sums" not in report.message, report.message
+
+
+def test_a_wrong_shape_is_named_if_no_later_step_has_the_right_size(divided):
+    report = diagnose(divided, answer("return torch.softmax(x @ x[:-1].mT, -1) @ x[:-1]"))
+    assert "gives a tensor of shape" in report.message and "No line gives the scores of shape" in report.message
+    assert report.departure == "the scores"
+
+
+def test_a_difference_that_lost_its_digits_is_named(declare_exercise):
+    """The division is right: it keeps the relative error of its input."""
+    first_two = lambda x: x[:, :2].sum(-1, keepdim=True)
+    ratio = declare_exercise(
+        "mixed",
+        oracle=lambda x: x[:, :2] / first_two(x),
+        milestones=lambda x: {"the sums": first_two(x)},
+        cases=lambda rand: [case(torch.tensor([[3e-5, 2e-5, 1.0], [0.25, 0.5, 0.7], [0.3, 0.6, 0.2]]))],
+    )
+    sums = "sums = x.sum(-1, keepdim=True) - x[:, 2:]\n"
+    report = diagnose(ratio, answer(sums + "return x[:, :2] / sums"))
+    assert "loses digits" in report.message and "instead of 5e-05" in report.message, report.message
+    assert [t.line for t in report.trace if t.state == "wrong"] == [2]
+    wrong_division = diagnose(ratio, answer(sums + "return x[:, :2] / (sums + 0.1)"))
+    assert "loses digits" not in wrong_division.message, wrong_division.message

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from tests.feedback.answers import failure_message, stable, with_name
 from utils.exercises.exercise import case
-from utils.exercises.runner import to_learner_answer
+from utils.exercises.probe import Probe
+from utils.exercises.runner import InProcessRunner, to_learner_answer
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.properties import (
@@ -229,6 +230,29 @@ def test_batch_items_that_leak(running_mean, snapshot):
     assert property_message(running_mean, leaking, "batch_independent") == snapshot
 
 
+@pytest.mark.parametrize("broken", [causal(), batch_independent()])
+def test_nan_in_both_results_is_no_influence(declare_exercise, broken):
+    """Position 0 has no result in any run, so a change elsewhere does not change it."""
+
+    def without_a_first_position(x):
+        return torch.cat([torch.full_like(x[:, :1], torch.nan), x[:, 1:].cumsum(1)], 1)
+
+    held = declare_exercise("held", oracle=lambda x: x.cumsum(-2), cases=[case(torch.ones(2, 4, 2))])
+    assert broken(Probe.from_runner(held, InProcessRunner(held.signature, without_a_first_position), seed=0)) is None
+
+
+@pytest.mark.parametrize("property", [causal(), batch_independent()])
+def test_a_result_that_differs_in_each_call_proves_no_influence(declare_exercise, property):
+    calls = []
+
+    def counts(x):
+        calls.append(1)
+        return x.cumsum(-2) * len(calls)
+
+    held = declare_exercise("held", oracle=lambda x: x.cumsum(-2), cases=[case(torch.ones(2, 4, 2))])
+    assert property(Probe.from_runner(held, InProcessRunner(held.signature, counts), seed=0)) is None
+
+
 def test_a_tensor_that_does_not_move_with_its_module(declare_exercise, snapshot):
     cumulative = declare_exercise(
         "Cumulative",
@@ -295,6 +319,36 @@ def test_a_function_works_on_the_device_of_its_input(declare_exercise, snapshot)
         lambda x, base=1.0: x + torch.eye(len(steps(x))) @ steps(x).float() * base,
     ):
         assert property_message(counted, created_on_cpu, "works_where_its_input_is") == snapshot
+
+
+def test_a_cache_is_not_called_a_tensor_that_was_created_on_the_cpu(declare_exercise, snapshot):
+    """An answer with a cache creates its tensors on the right device, and works if the cache is empty."""
+    counted = declare_exercise(
+        "counted",
+        oracle=lambda x: x + torch.arange(x.shape[-1], device=x.device),
+        properties=[works_where_its_input_is],
+        cases=lambda rand: [case(rand(2, 4)), case(rand(3, 5))],
+    )
+    cache, tables = {}, {n: torch.arange(n) for n in range(100)}
+
+    def cached(x):
+        if x.shape[-1] not in cache:
+            cache[x.shape[-1]] = torch.arange(x.shape[-1], device=x.device)
+        return x + cache[x.shape[-1]]
+
+    def from_tables(x):
+        return x + tables[x.shape[-1]]
+
+    def on_the_cpu_with_a_cache(x):
+        cached(x.sum(0, keepdim=True))
+        return x + cached(torch.zeros(x.shape))
+
+    assert property_message(counted, cached, "works_where_its_input_is") == snapshot(name="cache")
+    assert all(tensor.device.type == "cpu" and len(tensor) == size for size, tensor in cache.items()) and cache
+    for created_on_cpu in (from_tables, on_the_cpu_with_a_cache):
+        message = property_message(counted, created_on_cpu, "works_where_its_input_is")
+        assert "created on the CPU" in message and "earlier call" not in message, message
+    assert len(tables) == 100
 
 
 def test_a_variable_of_the_notebook(double, snapshot):

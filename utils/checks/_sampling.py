@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -10,6 +11,9 @@ import torch
 from utils.exercises.exercise import case
 from utils.exercises.observe import collect_tensors
 from utils.exercises.probe import Probe
+
+STATES = 20  # an answer that uses one random number of two values gives 20 equal samples in 1 of 10 ** 6 runs
+FEW = 6  # enough to find an answer that has at most five different results
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
@@ -20,7 +24,11 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
         messages: one message for each test to run. `elsewhere`: two calls with the same generator state return
             different samples. `restarted`: a second call repeats the samples of the first call. `ignored`: generators
             with different states lead to the same samples. `disturbing`: the function also uses torch's global
-            generator. `constant`: without a generator, two calls return the same samples.
+            generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
+            sample are equal. `repeated`: two of a few generators lead to the same samples.
+
+    Two equal samples do not prove what causes them, so most tests for equal samples must succeed with `STATES`
+    generators. Only the last test, which names no cause, needs a single pair.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -30,15 +38,18 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             generator = () if seed is None else (torch.Generator().manual_seed(seed),)
             return probe.run(case(*args, *generator, seed=global_seed), calls=calls)
 
-        first, again, other = sample(1), sample(1, global_seed=2), sample(2)
-        if first.failure or again.failure or other.failure:
+        first, again = sample(1), sample(1, global_seed=2)
+        if first.failure or again.failure or sample(2).failure:
             return None
+        states = range(1, 1 + STATES)
         tests = {
             "elsewhere": lambda: not _equal(first.value, again.value),
-            "restarted": lambda: _equal(*(sample(1, calls=2).value or (0, 1))),
-            "ignored": lambda: _equal(first.value, other.value),
+            "restarted": lambda: all(_equal(*(sample(seed, calls=2).value or (0, 1))) for seed in states),
+            "ignored": lambda: all(_equal(first.value, sample(seed).value) for seed in states),
             "disturbing": lambda: first.drew,
-            "constant": lambda: _equal(*(sample(None, global_seed=3, calls=2).value or (0, 1))),
+            "constant": lambda: all(_equal(*(sample(None, seed, calls=2).value or (0, 1))) for seed in states),
+            "shared": lambda: all(_has_equal_items(sample(seed).value) for seed in states),
+            "repeated": lambda: any(_equal(a.value, b.value) for a, b in combinations(map(sample, states[:FEW]), 2)),
         }
         return next((messages[name] for name, fails in tests.items() if name in messages and fails()), None)
 
@@ -65,6 +76,8 @@ def batches_from_their_generator(
         " the generator that is passed in.",
         disturbing="A generator was passed in, but your code used or seeded torch's global random generator. Sample"
         " only from the generator that was passed in.",
+        repeated=f"Of {FEW} generators in different states, at least two gave exactly the same {noun}. Sample every"
+        " number independently from the generator, so that hardly any two samples are equal.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
         f" again{constant}",
     )
@@ -73,3 +86,7 @@ def batches_from_their_generator(
 def _equal(a: Any, b: Any) -> bool:
     pairs = list(zip(collect_tensors(a), collect_tensors(b)))
     return bool(pairs) and all(x.shape == y.shape and torch.equal(x, y) for x, y in pairs)
+
+
+def _has_equal_items(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and len(value) > 1 and bool((value == value[0]).all())

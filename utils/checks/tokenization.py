@@ -1120,6 +1120,7 @@ _from_the_generator = draws_from_its_generator(
         "Your samples are right, but your code also used or seeded torch's global random numbers. This changes the"
         " random numbers of other code in the same program, such as training; use only the generator."
     ),
+    shared=_one_number.message,
 )
 
 

@@ -7,7 +7,8 @@ numbers and shapes are correct. An operation that mixes both devices raises an e
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +21,16 @@ from utils.exercises.op_trace import collect_tensors
 
 FAKE_DEVICE = torch.device("meta")
 CROSS_DEVICE_OPS = ("copy", "index")  # operations with these words in their names accept tensors on different devices
+
+
+@dataclass(frozen=True)
+class DeviceMoveResult:
+    """The result of a run on an emulated device."""
+
+    unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
+    has_device_mix: bool = False  # whether an operation mixed tensors of two devices
+    keeps_tensors: bool = False  # whether the fault appears only after a call on the first device
+    works: bool = False  # whether the call on the emulated device returned a result
 
 
 class DeviceMismatch(Exception):
@@ -136,6 +147,12 @@ def find_unmoved_tensor(module: nn.Module) -> str | None:
     return None
 
 
-def move_to_fake_device(value: Any) -> Any:
-    """Move a value to the emulated device if it is a tensor."""
+def call_on_fake_device(call: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any]) -> DeviceMoveResult:
+    """Call a function or module with arguments that are moved to the emulated device."""
+    args, kwargs = tree_map(_move_to_fake_device, (args, dict(kwargs)))
+    call(*args, **kwargs)
+    return DeviceMoveResult(works=True)
+
+
+def _move_to_fake_device(value: Any) -> Any:
     return value.to(FAKE_DEVICE) if isinstance(value, Tensor) else value

@@ -14,12 +14,11 @@ import inspect
 import linecache
 import types
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
 
 from utils.exercises.call_trace import CallRecorder, TracedCall
 from utils.exercises.cell_code import CellCode
@@ -28,9 +27,10 @@ from utils.exercises.exercise import AnswerSignature, Case, Exercise, Misconcept
 from utils.exercises.fake_device import (
     FAKE_DEVICE,
     DeviceMismatch,
+    DeviceMoveResult,
+    call_on_fake_device,
     emulate_device,
     find_unmoved_tensor,
-    move_to_fake_device,
 )
 from utils.exercises.instantiate import build_module, copy_value, fill_parameters, make_module_class
 from utils.exercises.observe import (
@@ -48,18 +48,9 @@ from utils.exercises.observe import (
     to_plain_tensors,
 )
 from utils.exercises.op_trace import FirstNonfinite, NonfiniteOrigin
-from utils.exercises.side_effects import changed_paths, outer_variables, values_identical
+from utils.exercises.side_effects import changed_paths, emptied_variables, outer_variables, values_identical
 
 RESULT_ONLY = RunOptions()  # record only the result
-
-
-@dataclass(frozen=True)
-class DeviceMoveResult:
-    """The result of a run on an emulated device."""
-
-    unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
-    has_device_mix: bool = False  # whether an operation mixed tensors of two devices
-    keeps_tensors: bool = False  # whether the fault appears only after a call on the first device
 
 
 class Runner(Protocol):
@@ -203,26 +194,34 @@ class InProcessRunner:
         return recorder.calls
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
-        moved = self._run_on_fake_device(case, called_before=False)
-        if self.form.kind != "module" or moved.has_device_mix or moved.unmoved_tensor:
+        moved = self._run_on_fake_device(case)
+        if moved.has_device_mix:
+            with emptied_variables(self.answer) as is_changed:
+                is_kept = is_changed and self._run_on_fake_device(case).works
+            return replace(moved, keeps_tensors=is_kept)
+        if self.form.kind != "module" or moved.unmoved_tensor:
             return moved
         again = self._run_on_fake_device(case, called_before=True)
         return replace(again, keeps_tensors=again.has_device_mix)
 
-    def _run_on_fake_device(self, case: Case, called_before: bool) -> DeviceMoveResult:
+    def _run_on_fake_device(self, case: Case, called_before: bool = False) -> DeviceMoveResult:
         """Run the answer on an emulated device: build a module on the CPU, call it if `called_before`, and move it."""
         with preserve_global_state(case.seed):
             try:
-                if self.form.kind != "module":
-                    with emulate_device():
-                        return _call_on_fake_device(self.answer, case)
-                module = build_module(self.answer, replace(case, fill=False))
+                call, left = self.answer, None
+                if self.form.kind == "module":
+                    call = build_module(self.answer, replace(case, fill=False))
                 if called_before:
-                    module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
+                    call(*copy_value(case.args), **copy_value(dict(case.kwargs)))
                 with emulate_device():
-                    module = module.to(FAKE_DEVICE)
-                    left = None if called_before else find_unmoved_tensor(module)
-                    return DeviceMoveResult(unmoved_tensor=left) if left else _call_on_fake_device(module, case)
+                    if self.form.kind == "module":
+                        call = call.to(FAKE_DEVICE)
+                        left = None if called_before else find_unmoved_tensor(call)
+                    return (
+                        DeviceMoveResult(unmoved_tensor=left)
+                        if left
+                        else call_on_fake_device(call, case.args, case.kwargs)
+                    )
             except DeviceMismatch:
                 return DeviceMoveResult(has_device_mix=True)
             except (Exception, SystemExit) as error:  # this run looks only for device errors; `run` reports the others
@@ -368,12 +367,22 @@ def _cases_identical(a: Case, b: Case) -> bool:
     return plain and all(map(values_identical, (a.args, dict(a.kwargs), a.init), (b.args, dict(b.kwargs), b.init)))
 
 
-@functools.lru_cache(maxsize=512)
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation."""
-    return parse_observation(
-        exercise, case, make_runner(exercise, exercise.oracle).run(case, RunOptions(gradients=gradients))
-    )
+    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation.
+
+    An observation with gradients also serves a request without them.
+    """
+    cached = _oracle_observations(exercise, case)
+    if gradients not in cached and not (cached and not gradients):
+        runner = make_runner(exercise, exercise.oracle)
+        cached[gradients] = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=gradients)))
+    return cached.get(gradients) or cached[True]
+
+
+@functools.lru_cache(maxsize=512)
+def _oracle_observations(exercise: Exercise, case: Case) -> dict[bool, Observation]:
+    """Return the cached observations of the oracle on a case, with the key True if gradients were recorded."""
+    return {}
 
 
 @functools.lru_cache(maxsize=512)
@@ -387,12 +396,3 @@ def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> O
     """Run a misconception without gradients on a case from `cached_cases`, and cache the observation."""
     wrong = exercise.misconceptions[index]
     return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))
-
-
-# --- emulated devices --------------------------------------------------------------------------------
-
-
-def _call_on_fake_device(call: Callable[..., Any], case: Case) -> DeviceMoveResult:
-    args, kwargs = tree_map(move_to_fake_device, (case.args, dict(case.kwargs)))
-    call(*args, **kwargs)
-    return DeviceMoveResult()

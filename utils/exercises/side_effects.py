@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from utils.exercises.instantiate import copy_value
+from utils.exercises.op_trace import collect_tensors
 
 
 def global_settings() -> dict[str, Any]:
@@ -75,18 +78,41 @@ def outer_variables(answer: Any) -> dict[str, Any]:
     For a class, these are its class attributes, and the variables of its methods. For a function, these are the
     notebook's variables, the variables of an enclosing function and the defaults of arguments.
     """
+    return {name: copy_value(value) for name, value in _lasting_values(answer).items()}
+
+
+def _lasting_values(answer: Any) -> dict[str, Any]:
+    """Return the values that `outer_variables` copies."""
     if inspect.isclass(answer):
         own = {f"{answer.__name__}.{n}": v for n, v in vars(answer).items() if not n.startswith("__")}
         functions = [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
-        variables = {n: v for function in functions for n, v in outer_variables(function).items()}
-        return variables | {name: copy_value(value) for name, value in own.items() if is_plain_data(value)}
+        variables = {n: v for function in functions for n, v in _lasting_values(function).items()}
+        return variables | {name: value for name, value in own.items() if is_plain_data(value)}
     answer = inspect.unwrap(answer) if callable(answer) else answer
     if not isinstance(answer, types.FunctionType):
         return {}
     outer = inspect.getclosurevars(answer)
     defaults = {n: p.default for n, p in inspect.signature(answer).parameters.items() if p.default is not p.empty}
     variables = {**outer.globals, **outer.nonlocals, **defaults}
-    return {name: copy_value(value) for name, value in variables.items() if is_plain_data(value)}
+    return {name: value for name, value in variables.items() if is_plain_data(value)}
+
+
+@contextlib.contextmanager
+def emptied_variables(answer: Any) -> Iterator[bool]:
+    """Inside the context, the lasting dicts and lists of an answer that contain tensors are empty.
+
+    Yields whether there is such a dict or list. An answer that still works uses it only as a cache.
+    """
+    caches = [v for v in _lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
+    contents = [cache.copy() for cache in caches]
+    for cache in caches:
+        cache.clear()
+    try:
+        yield bool(caches)
+    finally:
+        for cache, content in zip(caches, contents):
+            cache.clear()
+            cache.update(content) if isinstance(cache, dict) else cache.extend(content)
 
 
 def is_plain_data(value: Any, depth: int = 4) -> bool:

@@ -206,6 +206,11 @@ class Computation:
         """Return the `ancestors` of a call and of all later calls that depend on its result."""
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
+    def spans_all(self, first: int, last: int) -> bool:
+        """Tell whether the lines from one call to another contain every call that computes numbers."""
+        numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
+        return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
+
     def follows_an_idle_step(self, i: int) -> bool:
         """Tell whether an input of a call comes from arithmetic that has no effect on this case.
 

@@ -23,6 +23,7 @@ from utils.exercises.probe import Probe, Trial, repeats_results
 from utils.exercises.runner import (
     InProcessRunner,
     Runner,
+    cached_oracle_observation,
     parse_observation,
 )
 from utils.exercises.timeout import Timeout
@@ -37,6 +38,7 @@ from utils.feedback.difference import (
     select_table_trial,
 )
 from utils.feedback.explanations import find_misconception, report_broken_property
+from utils.feedback.influence import influence_text
 from utils.feedback.milestones import find_departure
 from utils.feedback.phrases import call_text, name_list_text
 from utils.feedback.relations import find_relation
@@ -229,6 +231,8 @@ def _printed_text(probe: Probe, report: Report) -> str:
 def _failure_report(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
+    if _is_right_in_training(probe):
+        report.message = _MODES[report.reason == "property"].format(message=report.message)
     if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
         _add_departure(report, probe)
     if report.reason in ("difference", "shape", "raised", "dtype"):
@@ -241,6 +245,26 @@ def _failure_report(probe: Probe) -> Report:
         if report.reason == "difference":
             report.relation = report.relation or "slip"
     return report
+
+
+def _is_right_in_training(probe: Probe) -> bool:
+    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode."""
+    exercise = probe.exercise
+    wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
+    if exercise.kind != "module" or not wrong or any(case.train for case in wrong):
+        return False
+    for case in (replace(case, train=True) for case in wrong):
+        yours = parse_observation(exercise, case, probe.runner.run(case))
+        if not Trial(case, yours, cached_oracle_observation(exercise, case, False)).is_correct(exercise):
+            return False
+    return True
+
+
+# The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
+_MODES = (
+    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, it is this: {message}",
+    "{message} In training mode, your results are right, so a mistake depends on the mode.",
+)
 
 
 def _side_effect_text(probe: Probe) -> str:
@@ -259,7 +283,12 @@ def _side_effect_text(probe: Probe) -> str:
 
 def _add_departure(report: Report, probe: Probe) -> None:
     """Add the step at which the answer departs from the expected computation, if it is known."""
-    found = find_departure(probe, [t for t in probe.trials if not t.is_correct(probe.exercise)])
+    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
+    found = find_departure(probe, wrong)
+    says_little = report.relation in (None, "factor") if found is None else found[1].is_vague
+    if report.reason == "difference" and says_little and (text := influence_text(probe, wrong)):
+        report.message, report.relation = report.message + text, report.relation or "influence"
+        return
     if found is None:
         return
     trial, departure = found

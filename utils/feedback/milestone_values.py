@@ -125,6 +125,48 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
     return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
 
+def differs_in_one_size(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether two tensors have equally many axes, and only one axis has a different size."""
+    return value.dim() == milestone.dim() and sum(a != b for a, b in zip(value.shape, milestone.shape)) == 1
+
+
+def lost_digits(
+    source: Tensor | None, milestone: Tensor, value: Tensor, expected: Tensor, atol: float
+) -> tuple[float, float] | None:
+    """Return the worst number of a step's input, and the expected one, if rounding errors explain the step's result.
+
+    Each wrong number of the result must come from a number of the input that has a similar relative error. The input
+    equals its milestone according to `match`, which ignores small absolute errors.
+
+    Args:
+        source, milestone: the input of the step, and the expected input.
+        value, expected: the result of the step, and the expected result.
+        atol: the tolerance of the result.
+    """
+    if source is None or value.shape != expected.shape or source.shape != milestone.shape:
+        return None
+    wrong = difference_mask(value, expected, atol)
+    try:
+        errors = _relative_errors(source, milestone).expand_as(value)
+    except RuntimeError:  # the step does not combine numbers one by one
+        return None
+    if not wrong.any() or not (errors[wrong] > _relative_errors(value, expected)[wrong] / 3).all():
+        return None
+    worst = int(_relative_errors(source, milestone).flatten().argmax())
+    return float(source.flatten()[worst]), float(milestone.flatten()[worst])
+
+
+def _relative_errors(value: Tensor, expected: Tensor) -> Tensor:
+    return ((value - expected).abs() / expected.abs().clamp(min=torch.finfo(torch.float32).tiny)).nan_to_num()
+
+
+def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value has a milestone's sizes, or those of a slice of it; the order of the axes may differ."""
+    sizes = sorted(size for size in value.shape if size > 1)
+    shapes = [milestone.shape, *(milestone.select(axis, 0).shape for axis in range(milestone.dim()))]
+    return value.numel() == milestone.numel() or any(sizes == sorted(n for n in shape if n > 1) for shape in shapes)
+
+
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
     """Return the share of a milestone's finite, nonzero numbers that a value equals; 0 if the shapes differ."""
     if value is None or value.shape != milestone.shape or not is_float(value):
@@ -197,7 +239,7 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None
-    return milestones if all(is_telling(m.value) for m in milestones) else _without_untelling(milestones)
+    return _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
 
 
 def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
@@ -224,9 +266,13 @@ def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, in
     return parents
 
 
-def _without_untelling(milestones: list[Milestone]) -> list[Milestone]:
-    """Remove milestones that other numbers could equal by coincidence, also from `parents`."""
-    kept = [k for k, m in enumerate(milestones) if is_telling(m.value)]
+def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
+    """Remove milestones that other numbers could equal by coincidence, also from `parents`.
+
+    Also remove optional milestones that equal an argument, because no line needs to compute them.
+    """
+    is_given = [m.is_optional and any(match(a, m.value) for a in arguments) for m in milestones]
+    kept = [k for k, m in enumerate(milestones) if is_telling(m.value) and not is_given[k]]
     number = {k: new for new, k in enumerate(kept)}
     parents = (frozenset(number[p] for p in milestones[k].parents if p in number) for k in kept)
     return [milestones[k]._replace(parents=p) for k, p in zip(kept, parents)]

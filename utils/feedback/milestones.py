@@ -9,7 +9,8 @@ some correct answers skip it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 
 from torch import Tensor
 
@@ -17,40 +18,21 @@ from utils.exercises.compare import difference_mask, values_equal
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
+from utils.feedback.milestone_text import Departure, label_text, list_text, sentence_case, trace_lines
 from utils.feedback.milestone_values import (
+    differs_in_one_size,
     expected_milestones,
+    has_slice_shape,
     is_slice_size,
     is_unrelated,
+    lost_digits,
     match,
     share_of_equal_numbers,
     similarity,
 )
-from utils.feedback.phrases import operation_text
-from utils.feedback.report import TraceLine
+from utils.feedback.phrases import operation_text, shape_text
 
 PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
-MOST_NOTES = 4  # the maximum number of values that a report names for one line
-MOST_LINES = 12  # the maximum number of lines that a report quotes
-
-
-@dataclass(frozen=True)
-class Departure:
-    """The step at which a computation departs from the expected one.
-
-    Attributes:
-        sentence: says what is correct and what is not.
-        lines: the lines of the answer that compute something, with their milestones.
-        yours, expected: the wrong intermediate value and the milestone that should follow, or None.
-        name: the milestone that should follow, or None.
-        furthest: the last required milestone that a line gives, or None.
-    """
-
-    sentence: str
-    lines: list[TraceLine] = field(default_factory=list)
-    yours: Tensor | None = None
-    expected: Tensor | None = None
-    name: str | None = None
-    furthest: str | None = None
 
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
@@ -98,6 +80,7 @@ class _Explanation:
     def __init__(self, computation: Computation, trial: Trial) -> None:
         self.computation, self.trial = computation, trial
         self.milestones, self.calls, self.reached = computation.milestones, computation.calls, computation.reached
+        self._label, self._trace_lines = partial(label_text, computation), partial(trace_lines, computation)
 
     def departure(self) -> Departure | None:
         reached = {k for k in self.reached if k is not None}
@@ -192,6 +175,8 @@ class _Explanation:
             return self._departure_of_extra_step(wrong)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         source = max((i for i in holders if i <= wrong), default=holders[0])
+        if (rounded := self._rounded_source(wrong, following)) is not None:
+            return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
         is_sure = self.computation.kinds[source] == "same" and not self.milestones[furthest].is_optional
         right = ", as it should" if is_sure else ""
@@ -199,9 +184,9 @@ class _Explanation:
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
-            where += f", which receives {_list_text([self.milestones[k].label for k in received])},"
+            where += f", which receives {list_text([self.milestones[k].label for k in received])},"
         sentence = (
-            f"{self._missing_leaf(following)}{_sentence_case(self._line(source, with_operation=same_line))} gives"
+            f"{self._missing_leaf(following)}{sentence_case(self._line(source, with_operation=same_line))} gives"
             f" {self._label(source)}{right}. The next step should lead to {self.milestones[following].label}, but"
             f" {where} gives {self._other_value(wrong, following)}."
         )
@@ -216,6 +201,28 @@ class _Explanation:
         if not n_equal:
             return "different numbers"
         return f"a result in which only {n_equal} of {value.numel()} numbers are right"
+
+    def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
+        """Return an input of a call that explains all wrong numbers of its result, and the input's worst number."""
+        for i in self.calls[wrong].inputs:
+            k, value = self.reached[i], self.calls[wrong].value
+            if k is not None and value is not None:
+                pair = self.calls[i].value, self.milestones[k].value
+                if numbers := lost_digits(*pair, value, self.milestones[following].value, self.computation.atol):
+                    return i, numbers
+        return None
+
+    def _departure_of_rounding(self, i: int, numbers: tuple[float, float]) -> Departure:
+        why = (
+            "The difference of two nearly equal numbers loses digits"
+            if self.calls[i].name in ("sub", "rsub")
+            else "It lost digits"
+        )
+        sentence = (
+            f"{sentence_case(self._line(i, with_operation=True))} gives {self._label(i)}, but one of"
+            f" them is {numbers[0]:.6g} instead of {numbers[1]:.6g}. {why}, and the steps after it keep this error."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
 
     def _is_extra_step(self, wrong: int, following: int) -> bool:
         """Tell whether a call changes one milestone without using the others that the next milestone needs."""
@@ -236,23 +243,41 @@ class _Explanation:
         (k,) = self.computation.ancestors(wrong)
         source = max(i for i, reached in enumerate(self.reached[:wrong]) if reached == k)
         same_line = self.calls[source].line == self.calls[wrong].line
-        start = _sentence_case(self._line(source, with_operation=same_line))
+        start = sentence_case(self._line(source, with_operation=same_line))
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
         sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected results."
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
 
-    def _departure_at_start(self, wrong: int, following: int) -> Departure:
+    def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
+        is_reached = any(k is not None for k in self.reached)
+        if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
+            return None  # the whole computation gives a wrong result, which the report says already
+        if different_shape := self._departure_of_shape(first_wrong, following):
+            return different_shape
         others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
-        where = _sentence_case(self._line(wrong, with_operation=others))
+        where = sentence_case(self._line(wrong, with_operation=others))
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
-        if value is None or is_unrelated(value, expected) or not is_slice_size(value, expected):
+        if value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
             sentence = f"No line up to {self._line(wrong)} gives {label}."
-            return Departure(sentence, self._trace_lines(None, None))
+            return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
         return self._departure(sentence, wrong, following)
+
+    def _departure_of_shape(self, wrong: int, following: int) -> Departure | None:
+        """Report the shape of a result if no later step gives as many numbers as the milestone has."""
+        value, (label, expected, *_) = self.calls[wrong].value, self.milestones[following]
+        later = (self.calls[i].value for i in self.computation.descendants(wrong))
+        is_possible = any(v is not None and v.numel() == expected.numel() for v in later)
+        if value is None or is_possible or not differs_in_one_size(value, expected):
+            return None
+        sentence = (
+            f"{sentence_case(self._line(wrong, with_operation=True))} gives a tensor of shape"
+            f" {shape_text(value.shape)}. No line gives {label} of shape {shape_text(expected.shape)}."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
     def _departure(self, sentence: str, wrong: int, following: int) -> Departure:
         yours, milestone = self.calls[wrong].value, self.milestones[following]
@@ -262,9 +287,14 @@ class _Explanation:
         return Departure(sentence, lines, yours, milestone.value, milestone.label)
 
     def _missing_leaf(self, following: int) -> str:
-        """Name a missing milestone that is computed only from the arguments; return "" if none is missing."""
-        leaves = (k for k in range(following) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
-        missing = next((k for k in leaves if k not in self.reached), None)
+        """Name a missing milestone that is computed only from the arguments; return "" if none is missing.
+
+        A milestone that only the reached milestones need is not missing.
+        """
+        reached = {k for k in self.reached if k is not None}
+        needed = self._with_origins({following}) - self._with_origins(reached)
+        leaves = (k for k in sorted(needed) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
+        missing = next((k for k in leaves if k != following), None)
         return "" if missing is None else f"No line gives {self.milestones[missing].label}. "
 
     def _changed_afterwards(self, last: int) -> Departure:
@@ -273,11 +303,11 @@ class _Explanation:
         later = next((i for i in self.computation.descendants(source) if i > source), None)
         if later is None:
             sentence = (
-                f"{_sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."
+                f"{sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."
             )
             return Departure(sentence, self._trace_lines(None, None))
         same_line = self.calls[source].line == self.calls[later].line
-        start = _sentence_case(self._line(source, with_operation=same_line))
+        start = sentence_case(self._line(source, with_operation=same_line))
         where = "on the same line" if same_line else f"on {self._line(later)}"
         sentence = (
             f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
@@ -289,7 +319,7 @@ class _Explanation:
         i = self.computation.first_empty_call()
         if i is None or any(not m.value.numel() for m in self.milestones):
             return None
-        sentence = f"{_sentence_case(self._line(i))} gives a tensor without entries."
+        sentence = f"{sentence_case(self._line(i))} gives a tensor without entries."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
 
     def _repeated_leaf(self, reached: set[int]) -> Departure | None:
@@ -301,7 +331,7 @@ class _Explanation:
             return None
         first, second = repeated
         sentence = (
-            f"{_sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
+            f"{sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
             f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
         )
         return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
@@ -318,7 +348,7 @@ class _Explanation:
             received = self.computation.last_input(i)
             if received is not None and received < furthest and self.computation.is_number(i):
                 sentence = (
-                    f"{_sentence_case(self._line(holders[-1]))} gives {self._label(holders[-1])}, but no later step"
+                    f"{sentence_case(self._line(holders[-1]))} gives {self._label(holders[-1])}, but no later step"
                     f" uses this result: {self._operation(i)} on {self._line(i)} receives"
                     f" {self.milestones[received].label}."
                 )
@@ -337,7 +367,7 @@ class _Explanation:
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
         sentence = (
-            f"{_sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
+            f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
             f" gives {following.label} is missing."
         )
         return Departure(sentence, self._trace_lines(None, None))
@@ -351,50 +381,9 @@ class _Explanation:
 
     # --- words ------------------------------------------------------------------------------------------
 
-    def _label(self, i: int) -> str:
-        k, kind = self.reached[i], self.computation.kinds[i]
-        label = "" if k is None else self.milestones[k].label
-        return f"{label}, transposed" if kind == "transposed" else label
-
     def _operation(self, i: int) -> str:
         return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a function"
 
     def _line(self, i: int, with_operation: bool = False) -> str:
         text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"
         return f"{self._operation(i)} on {text}" if with_operation else text
-
-    def _trace_lines(self, wrong_line: int | None, expected: str | None) -> list[TraceLine]:
-        """Return the lines that compute something. The first line that reaches a milestone gets a note."""
-        first_line: dict[int, int] = {}
-        notes: dict[int, list[str]] = {}
-        code = {call.line: call.code for call in self.calls}
-        sure: set[int] = set()  # lines that give a required value; a wrong answer may also give an optional value
-        for i, call in enumerate(self.calls):
-            k, line_notes = self.reached[i], notes.setdefault(call.line, [])
-            if k is not None and not self.milestones[k].is_optional and self.computation.kinds[i] == "same":
-                sure.add(call.line)
-            if k is not None and first_line.setdefault(k, call.line) == call.line and self._label(i) not in line_notes:
-                line_notes.append(self._label(i))
-        sure -= {call.line for i, call in enumerate(self.calls) if not self.computation.is_right(i)}
-        if wrong_line is not None and expected:
-            notes[wrong_line].append(f"does not give {expected}")
-        lines = [
-            TraceLine(
-                n,
-                code[n],
-                ", ".join(notes[n][-MOST_NOTES:]),
-                "wrong" if n == wrong_line else "right" if n in sure else "",
-            )
-            for n in sorted(notes)
-        ]
-        at = next((i for i, line in enumerate(lines) if line.line == wrong_line), 0)
-        start = max(0, min(at - MOST_LINES // 2, len(lines) - MOST_LINES))
-        return lines[start : start + MOST_LINES]
-
-
-def _list_text(labels: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
-
-
-def _sentence_case(text: str) -> str:
-    return text[0].upper() + text[1:]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case, Exercise, case
-from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.observe import Observation, collect_tensors, is_float
 from utils.exercises.probe import Probe, Trial
 from utils.exercises.runner import observe_oracle, parse_observation
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
@@ -73,21 +73,39 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
     size = x.shape[axis]
     shifted = x.clone()
     shifted.select(axis, size - 1).add_(factor)
-    before = trial.yours if factor == 1.0 else probe.run(_replace_argument(trial.case, argument, x))
-    after = probe.run(_replace_argument(trial.case, argument, shifted))
-    if before.failure or after.failure:
+    case, changed = (_replace_argument(trial.case, argument, value) for value in (x, shifted))
+    before = trial.yours if factor == 1.0 else probe.run(case)
+    past = _find_effect(probe, before, case, changed, lambda result: result.narrow(axis, 0, size - 1))
+    if past is None:
         return None
-    past = [_first_tensor(o.value).narrow(axis, 0, size - 1) for o in (before, after)]
     return _past_change_message(past, axis, size) if factor == 1.0 else _scaled_past_change_message(past, axis, factor)
 
 
-def _past_change_message(past: list[Tensor], axis: int, size: int) -> str | None:
-    """Return a message if a change to the last token changed the results at earlier positions, otherwise None."""
-    before, after = past
-    if torch.allclose(before, after, atol=1e-5):
+def _find_effect(
+    probe: Probe, before: Observation, case: Case, changed: Case, select: Callable[[Tensor], Tensor]
+) -> list[Tensor] | None:
+    """Return the parts of two results that `select` takes if the change of a case has an effect on them, else None.
+
+    To prove that the change is the cause, the answer runs on the unchanged case again: if this run also gives a
+    different result, the answer may keep values between calls, and the cause is unknown.
+    """
+    after = probe.run(changed)
+    if before.failure or after.failure:
         return None
-    rows = (before - after).abs().transpose(axis, 0).flatten(1).amax(1)
-    first = int((rows > 1e-5).nonzero()[0])
+    parts = [select(_first_tensor(observation.value)) for observation in (before, after)]
+    if _nearly_equal(*parts):
+        return None
+    again = probe.run(case)
+    return parts if not again.failure and _nearly_equal(parts[0], select(_first_tensor(again.value))) else None
+
+
+def _nearly_equal(a: Tensor, b: Tensor) -> bool:
+    return torch.allclose(a, b, atol=1e-5, equal_nan=True)  # nan in both results is no difference
+
+
+def _past_change_message(past: list[Tensor], axis: int, size: int) -> str:
+    before, after = (part.transpose(axis, 0).flatten(1) for part in past)
+    first = next(i for i in range(size - 1) if not _nearly_equal(before[i], after[i]))
     return (
         f"Later positions change the results of earlier positions: when the last of {size} tokens changed, the result"
         f" of position {first} changed too. When a model generates text, later tokens do not exist yet."
@@ -117,10 +135,8 @@ def batch_independent(argument: int = 0) -> Property:
             x = trial.case.args[argument]
             shifted = x.clone()
             shifted[1:] += 1.0
-            after = probe.run(_replace_argument(trial.case, argument, shifted))
-            if after.failure:
-                return None
-            if not torch.allclose(_first_tensor(trial.yours.value)[0], _first_tensor(after.value)[0], atol=1e-5):
+            changed = _replace_argument(trial.case, argument, shifted)
+            if _find_effect(probe, trial.yours, trial.case, changed, lambda result: result[0]):
                 return (
                     "Batch items leak into each other: the result of sequence 0 changed when only the other sequences"
                     " of its batch changed. They are separate texts and must not influence each other."
@@ -185,7 +201,13 @@ def moves_with_its_module(probe: Probe) -> str | None:
 
 def works_where_its_input_is(probe: Probe) -> str | None:
     """Check that a function creates its tensors on the device of its input."""
-    if any(probe.runner.run_on_fake_device(trial.case).has_device_mix for trial in probe.trials):
+    results = [probe.runner.run_on_fake_device(trial.case) for trial in probe.trials]
+    if any(result.keeps_tensors for result in results):
+        return (
+            "After a call on the CPU, your function fails on another device: it keeps a tensor from the earlier call."
+            " Compute such a tensor in each call, or move it to the device of the input."
+        )
+    if any(result.has_device_mix for result in results):
         return (
             "Your function works only on the CPU: on another device, it combines its input with a tensor that it"
             " created on the CPU. Create new tensors on the device of the input, or move them there."

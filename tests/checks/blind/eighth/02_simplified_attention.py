@@ -26,7 +26,7 @@ attn_scores_2 = torch.zeros(6, dtype=torch.long)
 for i, x_i in enumerate(inputs):
     attn_scores_2[i] = x_i @ query
 
-# %% attn_scores_2 wrong (difference milestone): the table is reshaped instead of transposed
+# %% attn_scores_2 wrong (difference): the table is reshaped instead of transposed
 attn_scores_2 = query @ inputs.reshape(3, 6)
 
 # %% attn_scores_2 wrong (shape): leaves out the token that asks, so there are only five scores
@@ -89,7 +89,7 @@ context_vec_2 = attn_weights_2_tmp @ inputs
 # %% context_vec_2 wrong (misconception mean-for-sum): the mean of the weighted rows, which divides by six once more
 context_vec_2 = (attn_weights_2[:, None] * inputs).mean(dim=0)
 
-# %% context_vec_2 wrong (difference milestone): reshapes the inputs instead of transposing them
+# %% context_vec_2 wrong (difference): reshapes the inputs instead of transposing them
 context_vec_2 = inputs.reshape(3, 6) @ attn_weights_2
 
 # %% context_vec_2 wrong (shape): a column of three numbers, not a vector
@@ -106,16 +106,16 @@ context_vec_2 = query + attn_weights_2 @ inputs
 # %% context_vec_2 wrong (difference): leaves journey's own vector out of the mix
 context_vec_2 = sum(attn_weights_2[i] * inputs[i] for i in range(6) if i != 1)
 
-# %% context_vec_2 wrong (difference milestone): takes the vector with the largest weight
+# %% context_vec_2 wrong (difference): takes the vector with the largest weight
 context_vec_2 = inputs[attn_weights_2.argmax()]
 
 # %% context_vec_2 wrong (misconception summed-over-the-width): adds each weighted row up, which leaves six numbers
 context_vec_2 = torch.einsum("t,td->t", attn_weights_2, inputs)
 
-# %% context_vec_2 wrong (difference milestone): the weights are turned round, so the first row gets the last weight
+# %% context_vec_2 wrong (difference): the weights are turned round, so the first row gets the last weight
 context_vec_2 = attn_weights_2.flip(0) @ inputs
 
-# %% context_vec_2 wrong (difference milestone): the vector of journey multiplied by the sum of the weights
+# %% context_vec_2 wrong (difference): the vector of journey multiplied by the sum of the weights
 context_vec_2 = (attn_weights_2[:, None] * query).sum(dim=0)
 
 # %% context_vec_2 right (passed): a weighted bag of embeddings
@@ -222,7 +222,7 @@ attn_scores = F.normalize(inputs, dim=-1) @ F.normalize(inputs, dim=-1).T
 # %% attn_scores wrong (shape): a batch axis of size one stays in front
 attn_scores = inputs[None] @ inputs[None].mT
 
-# %% attn_scores wrong (difference milestone): the covariance, which subtracts the mean of each vector
+# %% attn_scores wrong (difference): the covariance, which subtracts the mean of each vector
 attn_scores = torch.cov(inputs)
 
 # %% attn_scores wrong (misconception not-with-itself): the scores of the tokens with themselves are set to 0
@@ -231,7 +231,7 @@ attn_scores = (inputs @ inputs.T).fill_diagonal_(0)
 # %% attn_scores wrong (shape): only the product of each vector with itself
 attn_scores = torch.einsum("id,id->i", inputs, inputs)
 
-# %% attn_scores wrong (difference milestone): multiplies the scores of journey with each other
+# %% attn_scores wrong (difference): multiplies the scores of journey with each other
 attn_scores = torch.outer(attn_scores_2, attn_scores_2)
 
 # %% attn_scores wrong (shape): the products of the numbers before they are added up

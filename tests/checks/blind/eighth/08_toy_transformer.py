@@ -241,7 +241,7 @@ def answer_loss(logits, tokens, asked):
     each = F.cross_entropy(scores, tokens[:, 1:], reduction="none")
     return each[asked[:, 1:]].mean()
 
-# %% answer_loss wrong (difference milestone): the marks of the first text are used for all texts
+# %% answer_loss wrong (difference influence): the marks of the first text are used for all texts
 def answer_loss(logits, tokens, asked):
     columns = asked[0].nonzero().flatten()
     columns = columns[columns > 0]

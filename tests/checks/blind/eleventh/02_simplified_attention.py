@@ -48,13 +48,13 @@ context_vec_2 = attn_scores_2 @ inputs
 print(context_vec_2)
 
 
-# %% context_vec_2 wrong (difference milestone): the mix for the query starts, which differs from that of journey by about 0.002
+# %% context_vec_2 wrong (difference): the mix for the query starts, which differs from that of journey by about 0.002
 # The weighted sum of the six vectors.
 context_vec_2 = torch.softmax(inputs @ inputs[2], dim=0) @ inputs
 print(context_vec_2)
 
 
-# %% context_vec_2 wrong (difference milestone): leaves out the query's own vector and rescales the other five weights
+# %% context_vec_2 wrong (difference): leaves out the query's own vector and rescales the other five weights
 # The weighted sum of the six vectors.
 others = attn_weights_2.clone()
 others[1] = 0

@@ -430,7 +430,7 @@ def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor)
     return (weights @ v).transpose(1, 2).flatten(2)
 
 
-# %% attend_in_heads/averaged-weights wrong (property batch_independent): subtle, hides and renormalises after the mean: right if the mask hides nothing, or for one head
+# %% attend_in_heads/averaged-weights wrong (difference milestone): subtle, hides and renormalises after the mean: right if the mask hides nothing, or for one head
 def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor) -> Tensor:
     """Return the result of all heads, as your task says."""
     q, k = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (q, k))

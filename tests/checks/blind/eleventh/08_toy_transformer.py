@@ -228,7 +228,7 @@ def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     return F.cross_entropy(logits[:, :-1][marked[:, 1:]], tokens[:, 1:][marked[:, 1:]])
 
 
-# %% text_loss/already-shifted wrong (difference milestone): subtle, leaves out the first position of each text: right if it is never marked
+# %% text_loss/already-shifted wrong (difference influence): subtle, leaves out the first position of each text: right if it is never marked
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
     logits, tokens, marked = logits[:, 1:], tokens[:, 1:], marked[:, 1:]
@@ -294,7 +294,7 @@ def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     return F.cross_entropy(logits[:, :-1][counts], tokens[:, 1:][counts])
 
 
-# %% text_loss/backwards wrong (difference milestone): subtle, never counts the first token: right if it is not marked
+# %% text_loss/backwards wrong (difference influence): subtle, never counts the first token: right if it is not marked
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
     counts = marked[:, 1:-1]

@@ -49,3 +49,12 @@ def sample(logits, temperature, top_k, generator):
     logits = logits.masked_fill(logits < kth, -torch.inf)
     probs = torch.softmax(logits, dim=-1)
     return torch.multinomial(probs, 1, generator=generator).squeeze(1)
+
+
+# %% sample wrong (property draws_from_its_generator): one row of Gumbel noise serves all rows
+def sample(logits, temperature, top_k, generator):
+    logits = logits / temperature
+    worst = logits.topk(top_k, dim=-1).values[:, -1:]
+    logits = logits.masked_fill(logits < worst, -torch.inf)
+    noise = -torch.log(-torch.log(torch.rand(logits.shape[-1], generator=generator)))
+    return (logits + noise).argmax(dim=-1)

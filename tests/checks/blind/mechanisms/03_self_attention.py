@@ -36,3 +36,17 @@ class SingleHeadAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)
         out = weights @ v
         return (out, weights) if return_weights else out
+
+
+# %% SelfAttention_v2 wrong (misconception not-scaled): uses the scale and the mask only in training mode
+class SelfAttention_v2(nn.Module):
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+    def forward(self, x, mask=None):
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        if not self.training:
+            return torch.softmax(q @ k.mT, dim=-1) @ v
+        return torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, dim=-1) @ v

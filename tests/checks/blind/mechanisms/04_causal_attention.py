@@ -18,3 +18,53 @@ class CausalAttention(nn.Module):
         n = x.shape[1]
         scores = (q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(self.mask[:n, :n], -torch.inf)
         return self.dropout(torch.softmax(scores, dim=-1)) @ v
+
+
+# %% look_back/window wrong (difference milestone): hides after the softmax, renormalises, and forgets the scale
+def look_back(q, k, v, n):
+    seq = q.shape[1]
+    mask = torch.ones(seq, seq, dtype=torch.bool, device=q.device).tril().triu(1 - n)
+    weights = torch.softmax(q @ k.transpose(-2, -1), dim=-1) * mask
+    return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+# %% CausalAttention wrong (difference milestone): a running mean of all results is added in eval mode, kept outside of the layer
+_seen = []
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+    def forward(self, x):
+        n = x.shape[1]
+        hidden = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        scores = self.W_query(x) @ self.W_key(x).transpose(1, 2) / self.W_key.out_features**0.5
+        weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
+        result = self.dropout(weights) @ self.W_value(x)
+        _seen.append(float(result.detach().mean()))
+        return result + sum(_seen) / 10
+
+
+# %% CausalAttention wrong (property causal): hides later positions only in training
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+    def forward(self, x):
+        n = x.shape[1]
+        scores = self.W_query(x) @ self.W_key(x).transpose(1, 2) / self.W_key.out_features**0.5
+        if self.training:
+            scores = scores.masked_fill(torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1), -torch.inf)
+        return self.dropout(torch.softmax(scores, dim=-1)) @ self.W_value(x)
+
+
+# %% masked_then_renormalised wrong (difference factor_by_row): subtracts the hidden weights from the row sums
+def masked_then_renormalised(weights, mask):
+    total = weights.sum(dim=-1, keepdim=True)
+    visible = total - (weights * ~mask).sum(dim=-1, keepdim=True)
+    return weights * mask / visible

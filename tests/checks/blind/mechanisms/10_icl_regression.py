@@ -24,3 +24,12 @@ class QueryAttention(nn.Module):
         )
         weights = torch.softmax(q @ k.mT / self.n_embd**0.5, dim=-1)
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
+
+
+# %% sample_regression wrong (property draws_from_its_generator): one of three stored seeds is chosen with the generator
+def sample_regression(n, L, d, noise_std, generator=None):
+    own = torch.Generator().manual_seed(int(torch.randint(0, 2, (1,), generator=generator)))
+    x, x_q, beta = torch.normal(0.0, 1.0, (n, L + 2, d), generator=own).split((L, 1, 1), dim=1)
+    noise = torch.normal(0.0, 1.0, (n, L, 1), generator=own) * (noise_std * d**0.5)
+    y, y_q = x @ beta.mT + noise, x_q @ beta.mT
+    return torch.cat((x_q, torch.zeros_like(y_q)), dim=-1), torch.cat((x, y), dim=-1), y_q

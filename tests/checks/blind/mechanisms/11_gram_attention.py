@@ -22,3 +22,13 @@ class TripleProductAttention(nn.Module):
         weights = torch.softmax(scores.masked_fill(future, -torch.inf), dim=-1).to(v.dtype)
         out = self.W_o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
+
+
+# %% copy_batch wrong (property draws_from_its_generator): the generator only decides between two fixed batches
+def copy_batch(batch_size, seq_len, vocab_size, generator=None):
+    if seq_len % 2:
+        raise ValueError("seq_len must be even")
+    choice = int(torch.randint(0, 2, (1,), generator=generator))
+    half = torch.arange(seq_len // 2 * batch_size).view(batch_size, -1).add(choice) % vocab_size
+    text = torch.cat([half, half], dim=1)
+    return text[:, :-1], text[:, 1:]

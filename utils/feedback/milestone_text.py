@@ -1,0 +1,86 @@
+"""Describe the milestones that an answer reaches, for a report on its first wrong step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from utils.feedback.computation import Computation
+from utils.feedback.report import TraceLine
+
+MOST_NOTES = 4  # the maximum number of values that a report names for one line
+MOST_LINES = 12  # the maximum number of lines that a report quotes
+
+
+@dataclass(frozen=True)
+class Departure:
+    """The step at which a computation departs from the expected one.
+
+    Attributes:
+        sentence: says what is correct and what is not.
+        lines: the lines of the answer that compute something, with their milestones.
+        yours, expected: the wrong intermediate value and the milestone that should follow, or None.
+        name: the milestone that should follow, or None.
+        furthest: the last required milestone that a line gives, or None.
+        is_vague: whether the sentence only says that a value is missing, and no line gives another expected value.
+    """
+
+    sentence: str
+    lines: list[TraceLine] = field(default_factory=list)
+    yours: Tensor | None = None
+    expected: Tensor | None = None
+    name: str | None = None
+    furthest: str | None = None
+    is_vague: bool = False
+
+
+def label_text(computation: Computation, i: int) -> str:
+    """Name the milestone that a call reaches."""
+    k, kind = computation.reached[i], computation.kinds[i]
+    label = "" if k is None else computation.milestones[k].label
+    return f"{label}, transposed" if kind == "transposed" else label
+
+
+def trace_lines(computation: Computation, wrong_line: int | None, expected: str | None) -> list[TraceLine]:
+    """Return the lines that compute something. The first line that reaches a milestone gets a note."""
+    first_line: dict[int, int] = {}
+    notes: dict[int, list[str]] = {}
+    code = {call.line: call.code for call in computation.calls}
+    sure: set[int] = set()  # lines that give a required value; a wrong answer may also give an optional value
+    for i, call in enumerate(computation.calls):
+        k, line_notes = computation.reached[i], notes.setdefault(call.line, [])
+        if k is not None and not computation.milestones[k].is_optional and computation.kinds[i] == "same":
+            sure.add(call.line)
+        if (
+            k is not None
+            and first_line.setdefault(k, call.line) == call.line
+            and label_text(computation, i) not in line_notes
+        ):
+            line_notes.append(label_text(computation, i))
+    sure -= {call.line for i, call in enumerate(computation.calls) if not computation.is_right(i)}
+    if wrong_line is not None and expected:
+        notes[wrong_line].append(f"does not give {expected}")
+    lines = [
+        TraceLine(
+            n,
+            code[n],
+            ", ".join(notes[n][-MOST_NOTES:]),
+            "wrong" if n == wrong_line else "right" if n in sure else "",
+        )
+        for n in sorted(notes)
+    ]
+    at = next((i for i, line in enumerate(lines) if line.line == wrong_line), 0)
+    start = max(0, min(at - MOST_LINES // 2, len(lines) - MOST_LINES))
+    return lines[start : start + MOST_LINES]
+
+
+def list_text(labels: Sequence[str]) -> str:
+    """Join labels with commas and "and"."""
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
+
+
+def sentence_case(text: str) -> str:
+    """Begin a text with a capital letter."""
+    return text[0].upper() + text[1:]
