@@ -574,8 +574,8 @@ def _chances_with_mlp(model, block, change, tokens, right):
 
 @pytest.mark.claim("the small model still gives the correct name if any one MLP except the first is removed")
 def test_only_the_first_mlp_is_necessary(model, prompt):
-    """Remove each MLP in turn: without a later MLP, the correct name has a probability over 0.5 on the prompt, and in 97
-    to 99 % of sentences (measured in a thousand); without the first MLP, hardly ever."""
+    """Remove each MLP in turn: without a later MLP, the correct name has a probability over 0.5 on the prompt, and in
+    97 to 99 % of a thousand sentences (measured); without the first MLP, hardly ever."""
     mary = gpt2.load_tokenizer().encode(" Mary")
     for many in (sentences.pairs(100, seed=seed) for seed in (0, 1)):
         for tokens, right, least in ((prompt, torch.tensor(mary), 1.0), (many.clean, many.right, 0.9)):

@@ -26,6 +26,7 @@ from utils.exercises.runner import (
     cached_oracle_observation,
     parse_observation,
 )
+from utils.exercises.source_lint import find_lint
 from utils.exercises.timeout import Timeout
 from utils.feedback.case_changes import change_text
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
@@ -43,7 +44,6 @@ from utils.feedback.milestones import find_departure
 from utils.feedback.phrases import call_text, name_list_text
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
-from utils.feedback.source_lint import find_lint
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from utils.exercises.source_lint import find_lint
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
-from utils.feedback.source_lint import find_lint
 
 FINDINGS = [
     "scores / d ** 1/2",
