@@ -653,7 +653,7 @@ def test_the_two_fastest_pairs_together_mark_the_distance_34(trained):
         assert relative[1][[22, 28]].min() > 0.6 and relative[0][[17, 36]].min() > 0.5, relative
 
 
-@pytest.mark.claim("Induction becomes possible with two layers on a residual stream")
+@pytest.mark.claim("Induction becomes possible with two layers")
 def test_one_layer_cannot_continue_texts_with_new_distances_and_two_can():
     """After 80 steps at rate 0.01: one layer about 0.18, two layers more than 0.99, two seeds."""
     for seed in (0, 1):
