@@ -283,6 +283,16 @@ transfer_family(
                         "You take the reference from the text before. It should come from the position before the"
                         " query, in the same text."
                     ),
+                    "two-before": _score.replace(reference=lambda r: r.roll(2, dims=1)[:, :, None]).wrong(
+                        "You take the reference from two positions before the query. Take it from one position before."
+                    ),
+                    "entries-moved": _score.replace(reference=lambda r: r.roll(1, dims=2)[:, :, None]).wrong(
+                        "You moved the entries within each reference. Move whole references, along the second axis."
+                    ),
+                    "moved-without-axes": _score.replace(reference=lambda r: r.roll(1)[:, :, None]).wrong(
+                        "You moved every number of r by one place, as if r had only one axis. Move whole references,"
+                        " along the second axis."
+                    ),
                     "query-moved-too": Wrong(
                         lambda q, k, r: _score(q, k, r).roll(1, dims=1),
                         "You moved the queries together with the references. Entry [i, j] should combine query i with"
