@@ -3,6 +3,7 @@
 `test_exercises.py` tests each member like any other exercise. The right answers are in the folder `transfer`.
 """
 
+import ast
 import inspect
 import re
 from collections import Counter
@@ -75,6 +76,26 @@ def test_the_task_is_complete(name):
     assert all(f"`{argument}`" in own.task for argument in own.signature.arguments)
     assert lengths[own.member] <= 1.5 * min(lengths.values()), lengths
     assert own.task.rstrip().endswith((".", "?")) or own.task.split("\n\n")[-1].startswith("    ")
+
+
+def count_operations(source):
+    """Count the calls, operators, subscripts and attributes of an answer."""
+    kinds = ast.Call, ast.operator, ast.unaryop, ast.cmpop, ast.Subscript, ast.Attribute
+    return sum(isinstance(node, kinds) for node in ast.walk(ast.parse(source)))
+
+
+@each_family
+def test_the_reference_answers_of_the_members_are_about_equally_long(name):
+    """Members should be equally difficult. A much longer answer shows a member that changes more than the others."""
+    references = {
+        member.member: next(answer.source for answer in ANSWERS if answer.exercise == member.full_name)
+        for member in FAMILIES[name]
+    }
+    lines = {id: len(source.strip().splitlines()) for id, source in references.items()}
+    operations = {id: count_operations(source) for id, source in references.items()}
+    assert max(lines.values()) <= 1.5 * min(lines.values()), lines
+    # For very short answers, a ratio says little: five more operations are always allowed.
+    assert max(operations.values()) <= max(1.5 * min(operations.values()), min(operations.values()) + 5), operations
 
 
 @each_family

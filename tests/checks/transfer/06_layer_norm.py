@@ -33,26 +33,24 @@ def norm_vectors(x, w, eps):
 def norm_vectors(x, w, eps):
     mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
     return x / (variance + mean ** 2 + eps).sqrt() * w
-# %% norm_vectors/halves right: one half after the other
+# %% norm_vectors/range right: the largest minus the smallest entry
 def norm_vectors(x, w, eps):
-    halves = []
-    for half in x.chunk(2, dim=-1):
-        variance = half.var(dim=-1, keepdim=True, correction=0)
-        halves.append((half - half.mean(dim=-1, keepdim=True)) / (variance + eps).sqrt())
-    return torch.cat(halves, dim=-1) * w
-# %% norm_vectors/halves right: with an axis for the half
+    centred = x - x.mean(dim=-1, keepdim=True)
+    spread = x.amax(dim=-1, keepdim=True) - x.amin(dim=-1, keepdim=True)
+    return centred / (spread + eps) * w
+# %% norm_vectors/range right: from the sorted entries
 def norm_vectors(x, w, eps):
-    batch, seq, d = x.shape
-    parts = x.view(batch, seq, 2, d // 2)
-    parts = parts - parts.mean(-1, keepdim=True)
-    parts = parts / (parts.square().mean(-1, keepdim=True) + eps).sqrt()
-    return parts.reshape(batch, seq, d) * w
-# %% norm_vectors/halves right: with torch's layer norm
+    ordered = x.sort(dim=2).values
+    spread = ordered[..., -1:] - ordered[..., :1]
+    return w * (x - x.mean(2, keepdim=True)) / (eps + spread)
+# %% norm_vectors/range right: one token after the other
 def norm_vectors(x, w, eps):
-    n = x.shape[-1] // 2
-    first = nn.functional.layer_norm(x[..., :n], (n,), w[:n], eps=eps)
-    second = nn.functional.layer_norm(x[..., n:], (n,), w[n:], eps=eps)
-    return torch.cat((first, second), dim=2)
+    result = torch.empty_like(x)
+    for b in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            vector = x[b, i]
+            result[b, i] = (vector - vector.mean()) / (max(vector) - min(vector) + eps)
+    return result * w
 # %% norm_vectors/mean-distance right: the mean of the absolute differences
 def norm_vectors(x, w, eps):
     centred = x - x.mean(dim=-1, keepdim=True)

@@ -53,19 +53,17 @@ def span_scores(q, k, r):
     qq, rr, qr = ((a * b).sum(2).T[:, :, None] for a, b in ((q, q), (r, r), (q, r)))
     kk = k.square().sum(2).T[:, None]
     return -(qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2)
-# %% span_scores/areas right: with a matrix for each pair
+# %% span_scores/previous-reference right: with the determinant of the lesson, for all pairs
 def span_scores(q, k, r):
-    def area(a, b):
-        return (a * a).sum(-1) * (b * b).sum(-1) - (a * b).sum(-1) ** 2
-
-    return -area(q.unsqueeze(2), k.unsqueeze(1)) - area(r.unsqueeze(2), k.unsqueeze(1))
-# %% span_scores/areas right: two determinants of two vectors
+    return -gram_determinant(q.unsqueeze(2), k.unsqueeze(1), r.roll(1, dims=1).unsqueeze(2))
+# %% span_scores/previous-reference right: joins the references in the new order, and uses the scores of the lesson
 def span_scores(q, k, r):
-    qq, rr = (q * q).sum(-1)[:, :, None], (r * r).sum(-1)[:, :, None]
+    moved = torch.cat([r[:, -1:], r[:, :-1]], dim=1)
+    return gram_scores(q[:, None], k[:, None], moved[:, None])[:, 0]
+# %% span_scores/previous-reference right: the five terms of the determinant
+def span_scores(q, k, r):
+    r = r[:, torch.arange(r.shape[1]) - 1]
+    qq, rr, qr = ((a * b).sum(-1)[:, :, None] for a, b in ((q, q), (r, r), (q, r)))
     kk = (k * k).sum(-1)[:, None]
-    return -(qq * kk - (q @ k.mT) ** 2) - (rr * kk - (r @ k.mT) ** 2)
-# %% span_scores/areas right: query and reference side by side
-def span_scores(q, k, r):
-    both = torch.stack([q, r], dim=1)
-    lengths = both.square().sum(-1, keepdim=True) * k.square().sum(-1)[:, None, None]
-    return ((both @ k[:, None].transpose(2, 3)).square() - lengths).sum(dim=1)
+    qk, rk = q @ k.mT, r @ k.mT
+    return qk**2 * rr + qr**2 * kk + rk**2 * qq - qq * kk * rr - 2 * qk * rk * qr

@@ -1,4 +1,4 @@
-"""Define the transfer exercise of lesson 11: scores from volumes or areas for all pairs, with one changed rule."""
+"""Define the transfer exercise of lesson 11: scores from volumes for all pairs, with one changed rule."""
 
 import torch
 
@@ -13,13 +13,9 @@ def _dot(a, b):
 
 
 def _squared_volume(*vectors):
-    """Compute the Gram determinant of two or three vectors with `torch.linalg.det`, in float64."""
+    """Compute the Gram determinant of the vectors with `torch.linalg.det`, in float64."""
     rows = torch.stack(torch.broadcast_tensors(*vectors), dim=-2).double()
     return torch.linalg.det(rows @ rows.mT).to(vectors[0].dtype)
-
-
-def _squared_areas(q, k, r):
-    return _squared_volume(q, k) + _squared_volume(r, k)
 
 
 def _of_query(r):
@@ -28,6 +24,10 @@ def _of_query(r):
 
 def _of_key(r):
     return r[:, None]
+
+
+def _of_previous(r):
+    return r.roll(1, dims=1)[:, :, None]
 
 
 def _mean(r):
@@ -55,20 +55,20 @@ def _root(sizes):
     return -sizes.clamp(min=0).sqrt()
 
 
-def _by_loop(size, reference, turn=lambda t: t):
+def _by_loop(reference, turn=lambda t: t):
     """Return an oracle that computes one score at a time. `reference` returns the reference of a pair."""
 
     def answer(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
         seq = range(q.shape[1])
-        rows = [torch.stack([-size(q[:, i], k[:, j], reference(r, i, j)) for j in seq], -1) for i in seq]
+        rows = [torch.stack([-_squared_volume(q[:, i], k[:, j], reference(r, i, j)) for j in seq], -1) for i in seq]
         return torch.stack(rows, dim=1)
 
     return answer
 
 
-def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
-    """Return the milestones of a task with this reference and size. `turn` brings the inputs to [batch, seq, d]."""
+def _milestones(reference=_of_query, turn=lambda t: t):
+    """Return the milestones of a task with this reference. `turn` brings the inputs to [batch, seq, d]."""
 
     def values(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
@@ -80,39 +80,25 @@ def _milestones(reference=_of_query, turn=lambda t: t, size=_squared_volume):
         products = {
             "queries and keys": (q @ k.mT, q, k),
             "keys and references": (_dot(pair[1], pair[2]).squeeze(), k, vectors["references"]),
+            "queries and references": (_dot(pair[0], pair[2]).squeeze(), q, vectors["references"]),
         }
-        if size is not _squared_areas:
-            products["queries and references"] = (_dot(pair[0], pair[2]).squeeze(), q, vectors["references"])
         for name, (dots, a, b) in products.items():
             if a.shape == b.shape:
                 steps[f"the products of the numbers of {name}?"] = a * b
             steps |= {f"the dot products of {name}?": dots, f"the squared dot products of {name}?": dots * dots}
-        if size is _squared_areas:
-            steps["the squared areas of queries and keys?"] = _squared_volume(*pair[:2])
-            steps["the squared areas of references and keys?"] = _squared_volume(pair[2], pair[1])
-        return steps | {"the sizes?": size(*pair), "the scores": -size(*pair)}
+        return steps | {"the sizes?": _squared_volume(*pair), "the scores": -_squared_volume(*pair)}
 
     return values
 
 
 def _mistakes(right, wrap=lambda answer: answer, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
-    return {
-        **more,
-        "not-negative": Wrong(
-            wrap(right.replace(change=lambda sizes: sizes)),
-            "Your scores are positive, so the largest volume or area gets the highest score. The scores should be"
-            " negative.",
-        ),
-        "rows-and-columns-swapped": Wrong(
-            wrap(lambda q, k, r: right(q, k, r).mT),
-            "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
-        ),
-    }
+    """Return `more` and the mistakes that every task recognises.
 
-
-def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
-    """Return `more` and the mistakes that the tasks with a volume recognise."""
+    Args:
+        right: the answer with replaceable steps.
+        wrap: changes the inputs of an answer, for another order of the axes.
+        more: further misconceptions by id.
+    """
     terms = {
         "cross-term-once": _five_terms.replace(cross=1).wrong(
             "You count the product of the three dot products only once. In the determinant, it has a factor of 2."
@@ -127,16 +113,31 @@ def _determinant_mistakes(right, wrap=lambda answer: answer, **more):
             " the squared length of the third vector, which is not part of this dot product."
         ),
     }
-    wrong = {id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, *_) in terms.items()}
-    wrong["not-squared"] = Wrong(
-        wrap(right.replace(change=_root)), "Your score is minus the volume. It should be minus the squared volume."
-    )
-    return _mistakes(right, wrap, **wrong, **more)
+    return {
+        **{id: Wrong(wrap(right.replace(size=size)), message) for id, (size, message, *_) in terms.items()},
+        "not-squared": Wrong(
+            wrap(right.replace(change=_root)), "Your score is minus the volume. It should be minus the squared volume."
+        ),
+        **more,
+        "not-negative": Wrong(
+            wrap(right.replace(change=lambda sizes: sizes)),
+            "Your scores are positive, so the largest volume gets the highest score. The scores should be negative.",
+        ),
+        "rows-and-columns-swapped": Wrong(
+            wrap(lambda q, k, r: right(q, k, r).mT),
+            "Rows and columns are swapped. Row i should belong to query i, and column j to key j.",
+        ),
+    }
 
 
 _key_reference = _score.replace(reference=_of_key)
 _shared = _score.replace(reference=_mean)
-_areas = _score.replace(size=_squared_areas)
+_previous = _score.replace(reference=_of_previous)
+
+
+def _previous_or(start):
+    """Return an answer whose query 0 uses the reference `start(r)`, [batch, d], and not the last reference."""
+    return lambda q, k, r: _score(q, k, torch.cat([start(r)[:, None], r[:, :-1]], 1))
 
 
 def _mean_of_scores(q, k, r):
@@ -166,9 +167,9 @@ transfer_family(
             Return the scores in the shape `[batch, query, key]`.
             """,
             clause="the reference comes from the position of the key",
-            oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, j]),
+            oracle=_by_loop(lambda r, i, j: r[:, j]),
             milestones=_milestones(_of_key),
-            misconceptions=_determinant_mistakes(
+            misconceptions=_mistakes(
                 _key_reference,
                 **{
                     "query-at-the-key": Wrong(
@@ -192,9 +193,9 @@ transfer_family(
             Return the scores in the shape `[batch, query, key]`.
             """,
             clause="all pairs of a text use the same reference, the mean of its references",
-            oracle=_by_loop(_squared_volume, lambda r, i, j: r.sum(1) / r.shape[1]),
+            oracle=_by_loop(lambda r, i, j: r.sum(1) / r.shape[1]),
             milestones=_milestones(_mean),
-            misconceptions=_determinant_mistakes(
+            misconceptions=_mistakes(
                 _shared,
                 **{
                     "mean-of-scores": Wrong(
@@ -228,10 +229,10 @@ transfer_family(
             Return the scores with the text on the first axis, in the shape `[batch, query, key]`.
             """,
             clause="the first axis of the inputs is the position and the second axis is the text",
-            oracle=_by_loop(_squared_volume, lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
+            oracle=_by_loop(lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
             milestones=_milestones(turn=lambda t: t.transpose(0, 1)),
             properties=[],  # batch_independent changes the first axis, which is the position here
-            misconceptions=_determinant_mistakes(
+            misconceptions=_mistakes(
                 _score,
                 _seq_first,
                 **{
@@ -252,52 +253,58 @@ transfer_family(
                 },
             ),
         ),
-        "areas": member(
+        "previous-reference": member(
             """
             Compute attention scores for several texts, without heads. `q`, `k` and `r` hold the queries, keys and
             references of all positions and have the shape `[batch, seq, d]`. `d` can be any number from 2 on.
 
-            Use areas of parallelograms instead of a volume. Entry `[i, j]` is minus the sum of two squared areas: the
-            squared area that query `i` and key `j` span, and the squared area that reference `i` and key `j` span. As
-            in this lesson, a squared area is the determinant of a Gram matrix, here of two vectors.
+            Each score is minus the squared volume of three vectors, as in this lesson. But the reference comes from the
+            position before the query: entry `[i, j]` combines query `i`, key `j` and reference `i - 1` of the same
+            text. Nothing is before position 0, so query 0 uses the reference of the last position.
 
-            There is no scale, no mask and no softmax. If a key is zero, its scores must be 0 and not nan. Return the
-            scores in the shape `[batch, query, key]`.
+            There is no scale, no mask and no softmax. If one of the three vectors is zero, the score must be 0.
+            Return the scores in the shape `[batch, query, key]`.
             """,
-            clause="the score is minus the sum of the squared areas of query and key and of reference and key",
-            oracle=_by_loop(_squared_areas, lambda r, i, j: r[:, i]),
-            milestones=_milestones(size=_squared_areas),
+            clause="the reference comes from the position before the query",
+            oracle=_by_loop(lambda r, i, j: r[:, i - 1]),
+            milestones=_milestones(_of_previous),
             misconceptions=_mistakes(
-                _areas,
+                _previous,
                 **{
-                    "one-area": _score.replace(size=lambda q, k, r: _squared_volume(q, k)).wrong(
-                        "You leave out the area of reference and key. Add both squared areas."
+                    "next-reference": _score.replace(reference=lambda r: r.roll(-1, dims=1)[:, :, None]).wrong(
+                        "You take the reference from the position after the query. Entry [i, j] should use reference"
+                        " i - 1."
                     ),
-                    "three-areas": _score.replace(
-                        size=lambda q, k, r: _squared_areas(q, k, r) + _squared_volume(q, r)
-                    ).wrong(
-                        "You also add the squared area of query and reference. Add only the two areas that contain the"
-                        " key."
+                    "before-the-key": _score.replace(reference=lambda r: r.roll(1, dims=1)[:, None]).wrong(
+                        "You take the reference from the position before the key. Entry [i, j] should use reference"
+                        " i - 1, not reference j - 1."
                     ),
-                    "area-of-the-sum": _score.replace(size=lambda q, k, r: _squared_volume(q + r, k)).wrong(
-                        "You add query and reference and compute one area. Compute two areas, and add their squares."
+                    "previous-text": _score.replace(reference=lambda r: r.roll(1, dims=0)[:, :, None]).wrong(
+                        "You take the reference from the text before. It should come from the position before the"
+                        " query, in the same text."
                     ),
-                    "not-squared": _score.replace(
-                        size=lambda q, k, r: (
-                            _squared_volume(q, k).clamp(min=0).sqrt() + _squared_volume(r, k).clamp(min=0).sqrt()
-                        )
-                    ).wrong("You add the areas. Add the squared areas."),
-                    "products-not-squared": _score.replace(
-                        size=lambda q, k, r: (_dot(q, q) + _dot(r, r)) * _dot(k, k) - _dot(q, k) - _dot(r, k)
-                    ).wrong(
-                        "You subtract the dot products themselves. In the determinant of two vectors, the dot product"
-                        " is squared."
+                    "two-before": _score.replace(reference=lambda r: r.roll(2, dims=1)[:, :, None]).wrong(
+                        "You take the reference from two positions before the query. Take it from one position before."
                     ),
-                    "product-of-areas": _score.replace(
-                        size=lambda q, k, r: _squared_volume(q, k) * _squared_volume(r, k)
-                    ).wrong("You multiply the two squared areas. Add them."),
-                    "reference-of-the-key": _areas.replace(reference=_of_key).wrong(
-                        "You take the reference from the key's position. Entry [i, j] should use reference i."
+                    "entries-moved": _score.replace(reference=lambda r: r.roll(1, dims=2)[:, :, None]).wrong(
+                        "You moved the entries within each reference. Move whole references, along the second axis."
+                    ),
+                    "moved-without-axes": _score.replace(reference=lambda r: r.roll(1)[:, :, None]).wrong(
+                        "You moved every number of r by one place, as if r had only one axis. Move whole references,"
+                        " along the second axis."
+                    ),
+                    "query-moved-too": Wrong(
+                        lambda q, k, r: _score(q, k, r).roll(1, dims=1),
+                        "You moved the queries together with the references. Entry [i, j] should combine query i with"
+                        " reference i - 1.",
+                    ),
+                    "no-reference-at-the-start": Wrong(
+                        _previous_or(lambda r: torch.zeros_like(r[:, 0])),
+                        "The scores of query 0 are 0. Query 0 should use the reference of the last position.",
+                    ),
+                    "own-reference-at-the-start": Wrong(
+                        _previous_or(lambda r: r[:, 0]),
+                        "Query 0 uses reference 0. It should use the reference of the last position.",
                     ),
                 },
             ),

@@ -1,6 +1,7 @@
 """Define the transfer exercise of lesson 10: gradient descent on the examples of a prompt, with one changed rule."""
 
 import torch
+from torch.nn import functional as F
 
 from utils.checks._wrong_answers import with_steps
 from utils.exercises.exercise import Float, Wrong, case
@@ -14,69 +15,73 @@ def _descend(
     x,
     y,
     *,
-    start=0.0,
-    steps=1,
+    offset=0.0,
     intercept=False,
     force=lambda left: left,
     rate=lambda n, L, d: 1 / L,
     gather=lambda x, pull: x.mT @ pull,
 ):
-    """Answer the questions after gradient descent.
+    """Answer the questions after a step of gradient descent from β = 0, for a line that predicts β·x + offset.
 
-    `force` maps each example's difference y − β·x − b to the example's weight in the step.
+    `force` maps each example's difference y − offset to the example's weight in the step.
     """
-    beta, b = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype), 0.0
-    for _ in range(steps):
-        pull = rate(*x.shape) * force(y - x @ beta - b)
-        beta = beta + gather(x, pull)
-        b = b + pull.sum(1, keepdim=True) if intercept else b
-    return x_q @ beta + b
+    pull = rate(*x.shape) * force(y - offset)
+    return x_q @ gather(x, pull) + (pull.sum(1, keepdim=True) if intercept else offset)
+
+
+def _clip(left):
+    return left.clamp(-1, 1)
 
 
 _intercept = _descend.replace(intercept=True)
-_from_ones = _descend.replace(start=1.0)
+_fixed = _descend.replace(offset=1.0)
 _absolute = _descend.replace(force=torch.sign)
-_two_steps = _descend.replace(steps=2)
+_huber = _descend.replace(force=_clip)
 
 
 def _half_square(error):
     return error.square() / 2
 
 
-def _oracle(loss=_half_square, start=0.0, steps=1, intercept=False):
-    """Return an oracle that takes steps of gradient descent with autograd."""
+def _huber_loss(error):
+    return F.huber_loss(error, torch.zeros_like(error), reduction="none")
+
+
+def _oracle(loss=_half_square, start=0.0, intercept=False):
+    """Return an oracle that takes a step of gradient descent with autograd.
+
+    Args:
+        loss: function of the errors.
+        start: the value of the intercept at the start.
+        intercept: whether the step changes the intercept.
+    """
 
     def answer(x_q, x, y):
         x, y = x.detach(), y.detach()
-        beta = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype)
-        b = torch.zeros(len(x), 1, 1, dtype=x.dtype)
-        for _ in range(steps):
-            with torch.enable_grad():
-                beta.requires_grad_(), b.requires_grad_()
-                error = x @ beta + b - y
-                of_beta, of_b = torch.autograd.grad(loss(error).mean(1).sum(), (beta, b))
-            beta, b = (beta - of_beta).detach(), (b - of_b * intercept).detach()
-        return x_q @ beta + b
+        beta = torch.zeros(len(x), x.shape[-1], 1, dtype=x.dtype)
+        b = torch.full((len(x), 1, 1), start, dtype=x.dtype)
+        with torch.enable_grad():
+            beta.requires_grad_(), b.requires_grad_()
+            of_beta, of_b = torch.autograd.grad(loss(x @ beta + b - y).mean(1).sum(), (beta, b))
+        return x_q @ (beta - of_beta).detach() + (b - of_b * intercept).detach()
 
     return answer
 
 
-def _milestones(start=0.0, force=lambda left: left, steps=1):
-    """Return the milestones of gradient descent with this start, force and number of steps."""
+def _milestones(offset=0.0, force=lambda left: left):
+    """Return the milestones of a step of gradient descent with this offset and force."""
 
     def values(x_q, x, y):
-        beta = torch.full((len(x), x.shape[-1], 1), start, dtype=x.dtype)
-        named = {"the dot products of the questions' x and the examples' x?": x_q @ x.mT}
-        for name in ("first", "second")[:steps]:
-            guess = x @ beta
-            pull = force(y - guess)
-            named[f"the examples' answers before the {name} step?"] = guess
-            named[f"the errors before the {name} step?"] = guess - y
-            named[f"the sums of x times the errors in the {name} step?"] = x.mT @ pull
-            named[f"the gradients of beta in the {name} step?"] = -x.mT @ pull / x.shape[1]
-            beta = beta + x.mT @ pull / x.shape[1]
-            named[f"beta after the {name} step?"] = beta
-        return named | {"the means of y?": y.mean(1)}
+        pull = force(y - offset)
+        beta = x.mT @ pull / x.shape[1]
+        return {
+            "the dot products of the questions' x and the examples' x?": x_q @ x.mT,
+            "the errors before the step?": offset - y,
+            "the sums of x times the errors?": x.mT @ pull,
+            "the gradients of beta?": -beta,
+            "beta after the step?": beta,
+            "the means of y?": y.mean(1),
+        }
 
     return values
 
@@ -174,42 +179,45 @@ transfer_family(
                 },
             ),
         ),
-        "from-ones": member(
+        "fixed-intercept": member(
             """
-            Each of `n` prompts has its own examples and its own slope. `x` holds the examples' x, `[n, L, d]`, and `y`
+            Each of `n` prompts has its own examples and its own line. `x` holds the examples' x, `[n, L, d]`, and `y`
             holds their y, `[n, L, 1]`. `x_q` holds the questions' x, `[n, queries, d]`. These are plain vectors: no
             entry for y is attached to them.
 
-            The slope β does not start at 0, but with the value 1 in each of its d entries, in every prompt. The loss of
-            a prompt is half the mean of (β·x_i − y_i)² over its L examples, as in this lesson. Take one step of
-            gradient descent with the learning rate 1, and use the gradient at this start.
+            Every line has the value 1 where x is zero: a line with the slope β predicts β·x + 1. The loss of a prompt
+            is half the mean of (β·x_i + 1 − y_i)² over its L examples. Take one step of gradient descent from β = 0
+            with the learning rate 1. The step changes only β: the 1 stays as it is.
 
-            Return the answers to the questions after this step, β·x_q, in the shape `[n, queries, 1]`.
+            Return the answers to the questions after this step, β·x_q + 1, in the shape `[n, queries, 1]`.
             """,
-            clause="β starts with the value 1 in each entry",
+            clause="each line predicts β·x + 1, and the 1 never changes",
             oracle=_oracle(start=1.0),
-            milestones=_milestones(start=1.0),
+            milestones=_milestones(offset=1.0),
             misconceptions=_mistakes(
-                _from_ones,
+                _fixed,
                 **{
-                    "gradient-at-zero": Wrong(
-                        lambda x_q, x, y: _first_answer(x_q, x, y) + x_q.sum(-1, keepdim=True),
-                        "You add the step from β = 0 to the start. From a different start the errors differ, so"
-                        " the gradient differs too.",
+                    "one-not-in-the-error": Wrong(
+                        lambda x_q, x, y: _first_answer(x_q, x, y) + 1,
+                        "You leave the 1 out of the error. Before the step, the line predicts 1 for every example, so"
+                        " the error is 1 − y_i.",
                     ),
-                    "start-not-added": Wrong(
-                        lambda x_q, x, y: _first_answer(x_q, x, y - x.sum(-1, keepdim=True)),
-                        "Your β is only the change that the step makes. Add the start, which is 1 in each entry.",
+                    "one-not-in-the-answer": Wrong(
+                        lambda x_q, x, y: _first_answer(x_q, x, y - 1),
+                        "Your answers are β·x_q. The line predicts β·x_q + 1, so add 1 to each answer.",
                     ),
                     "error-with-the-wrong-sign": Wrong(
-                        lambda x_q, x, y: (
-                            _first_answer(x_q, x, y + x.sum(-1, keepdim=True)) + x_q.sum(-1, keepdim=True)
-                        ),
-                        "You add the examples' answers to y. The error is the difference of β·x_i and y_i.",
+                        lambda x_q, x, y: _first_answer(x_q, x, y + 1) + 1,
+                        "You add 1 to y. The error is the difference of the line's prediction, which is 1 before the"
+                        " step, and y_i.",
+                    ),
+                    "intercept-changes": Wrong(
+                        lambda x_q, x, y: _first_answer(x_q, x, y - 1) + y.mean(1, keepdim=True),
+                        "Your step also changes the intercept. Only β changes; the intercept is always 1.",
                     ),
                     "no-step": Wrong(
-                        lambda x_q, x, y: x_q.sum(-1, keepdim=True),
-                        "You answer with the β at the start. Take one step first.",
+                        lambda x_q, x, y: torch.ones_like(x_q[..., :1]),
+                        "You answer with β = 0. Take one step first.",
                     ),
                 },
             ),
@@ -252,40 +260,43 @@ transfer_family(
                 },
             ),
         ),
-        "two-steps": member(
+        "huber": member(
             """
             Each of `n` prompts has its own examples and its own slope. `x` holds the examples' x, `[n, L, d]`, and `y`
             holds their y, `[n, L, 1]`. `x_q` holds the questions' x, `[n, queries, d]`. These are plain vectors: no
             entry for y is attached to them.
 
-            The loss of a prompt is half the mean of (β·x_i − y_i)² over its L examples, as in this lesson, and β starts
-            at 0. But take two steps of gradient descent, each with the learning rate 1. The second step uses the
-            gradient at the β that the first step has reached.
+            The loss of a prompt is the mean of h(β·x_i − y_i) over its L examples. If e is between −1 and 1, h(e) is
+            e² / 2; otherwise, h(e) is |e| − 1/2. Take one step of gradient descent from β = 0 with the learning rate 1.
+            The derivative of h(e) is e between −1 and 1, it is −1 for a smaller e, and 1 for a larger e.
 
-            Return the answers to the questions after both steps, β·x_q, in the shape `[n, queries, 1]`.
+            Return the answers to the questions after this step, β·x_q, in the shape `[n, queries, 1]`.
             """,
-            clause="two steps are taken, and the second step starts where the first step ends",
-            oracle=_oracle(steps=2),
-            milestones=_milestones(steps=2),
+            clause="the loss of an example grows linearly where the error is larger than 1",
+            oracle=_oracle(loss=_huber_loss),
+            milestones=_milestones(force=_clip),
             misconceptions=_mistakes(
-                _two_steps,
+                _huber,
                 **{
-                    "same-step-twice": Wrong(
-                        lambda x_q, x, y: 2 * _first_answer(x_q, x, y),
-                        "Both of your steps use the gradient at β = 0. The second step should use the gradient at the β"
-                        " that the first step has reached.",
+                    "no-lower-limit": _descend.replace(force=lambda left: left.clamp(max=1)).wrong(
+                        "You limit y only from above. An error may also be large and positive: then y is below −1."
                     ),
-                    "second-step-only": Wrong(
-                        lambda x_q, x, y: _first_answer(x_q, x, y - _first_answer(x, x, y)),
-                        "Your β is only the change that the second step makes. Add the β that the first step has"
-                        " reached.",
+                    "large-errors-dropped": _descend.replace(force=lambda left: left * (left.abs() <= 1)).wrong(
+                        "You leave out the examples with large errors. Their derivative is not 0: it is 1 or −1."
                     ),
-                    "error-with-the-wrong-sign": Wrong(
-                        lambda x_q, x, y: _first_answer(x_q, x, y) + _first_answer(x_q, x, y + _first_answer(x, x, y)),
-                        "In the second step, you add the examples' answers to y. The error is the difference of β·x_i"
-                        " and y_i.",
+                    "product-limited": Wrong(
+                        lambda x_q, x, y: x_q @ _clip(x * y).mean(1, keepdim=True).mT,
+                        "You limit the product of x and y. Limit y, and multiply it by x.",
                     ),
-                    "three-steps": _descend.replace(steps=3).wrong("You take three steps. Take two steps."),
+                    "x-limited": Wrong(
+                        lambda x_q, x, y: _first_answer(x_q, _clip(x), y),
+                        "You limit x. Only the error is limited; x stays as it is.",
+                    ),
+                    "sum-limited": Wrong(
+                        lambda x_q, x, y: x_q @ _clip(x.mT @ y) / x.shape[1],
+                        "You limit the sum over the examples. Limit each example's error before you multiply by x and"
+                        " take the mean.",
+                    ),
                 },
             ),
         ),

@@ -17,6 +17,10 @@ def _mean_distance(centred, dim, eps):
     return centred.abs().mean(dim, keepdim=True) + eps
 
 
+def _range_of(x, dim, eps):
+    return x.amax(dim, keepdim=True) - x.amin(dim, keepdim=True) + eps
+
+
 @with_steps
 def _norm(
     x,
@@ -27,36 +31,30 @@ def _norm(
     centre=lambda x, dim: x - x.mean(dim, keepdim=True),
     divisor=_standard_deviation,
     change_eps=lambda eps: eps,
-    split=lambda x: x,
-    merge=lambda x: x,
     scale=lambda normed, w: normed * w,
 ):
     """Normalise `x` along `dim`: subtract a mean, divide, and multiply by `w`."""
-    centred = centre(split(x), dim)
-    return scale(merge(centred / divisor(centred, dim, change_eps(eps))), w)
+    centred = centre(x, dim)
+    return scale(centred / divisor(centred, dim, change_eps(eps)), w)
 
 
 def _features_first(normed, w):
     return normed * w[:, None]
 
 
-def _split(x):
-    """Cut the last axis into two halves: [batch, seq, d] -> [batch, seq, 2, d / 2]."""
-    return x.unflatten(-1, (2, -1))
+def _row_by_row(spread):
+    """Return an oracle that divides the differences of each vector by `spread` of this vector, plus eps."""
 
+    def answer(x, w, eps):
+        rows = [w * (row - row.mean()) / (spread(row) + eps) for row in x.flatten(0, 1)]
+        return torch.stack(rows).view_as(x)
 
-def _merge(x):
-    return x.flatten(-2)
-
-
-def _halves_oracle(x, w, eps):
-    # group_norm has a scale for each channel. It raises an exception if two groups cannot have the same size.
-    return F.group_norm(x.flatten(0, 1), 2, w, eps=eps).view_as(x)
+    return answer
 
 
 _columns = _norm.replace(dim=1, scale=_features_first)
 _rms = _norm.replace(centre=lambda x, dim: x)
-_halves = _norm.replace(split=_split, merge=_merge)
+_range = _norm.replace(divisor=_range_of)
 _distance = _norm.replace(divisor=_mean_distance)
 
 
@@ -71,13 +69,12 @@ def _milestones(norm):
     return values
 
 
-def _mistakes(norm, scale=lambda normed, w: normed * w, text=(-2, -1), **more):
+def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
     """Return `more` and the mistakes that every task recognises.
 
     Args:
         norm: the right answer with its steps.
         scale: multiplies the normalised vectors by w.
-        text: the axes of one text, after `split`.
         more: further misconceptions by id.
     """
     return {
@@ -98,7 +95,7 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, text=(-2, -1), **more):
             " norm.",
         ),
         "over-everything": Wrong(
-            lambda x, w, eps: scale(norm.replace(scale=lambda normed, w: normed, dim=text)(x, w, eps), w),
+            lambda x, w, eps: scale(norm.replace(scale=lambda normed, w: normed, dim=(-2, -1))(x, w, eps), w),
             "You computed one mean for a whole text. The vector of each token should be normalised independently.",
         ),
     }
@@ -215,49 +212,47 @@ transfer_family(
                 },
             ),
         ),
-        "halves": member(
+        "range": member(
             """
-            Write a layer norm for vectors with two halves. `x` has the shape `[batch, seq, d]`: the vector of token
-            `i` in text `b` is `x[b, i]`, which has `d` entries, and `d` is even. `w` has the shape `[d]`, and `eps`
-            is a positive number.
+            Write a norm with another measure of spread. `x` has the shape `[batch, seq, d]`: the vector of token `i`
+            in text `b` is `x[b, i]`, which has `d` entries. `w` has the shape `[d]`, and `eps` is a positive number.
 
-            The first `d // 2` entries of a vector are normalised independently of the others: subtract their mean, and
-            divide by the square root of their variance plus `eps`. The second half gets its own mean and variance. A
-            variance divides by the number of its entries. Then multiply each entry by its number in `w`. Do not
-            add a bias.
+            Normalise the vector of each token independently: subtract the mean of its entries, as in this lesson. Then
+            divide by the range plus `eps`. The range is the largest of the `d` entries minus the smallest: no entry is
+            squared, and there is no root. Then multiply each entry by its number in `w`. Do not add a bias.
 
             Return the normalised vectors, in the same shape `[batch, seq, d]`.
             """,
-            clause="each half of a vector is normalised independently",
-            oracle=_halves_oracle,
-            milestones=_milestones(_halves),
+            clause="the divisor is the largest entry minus the smallest, plus `eps`",
+            oracle=_row_by_row(lambda row: row.max() - row.min()),
+            milestones=_milestones(_range),
             misconceptions=_mistakes(
-                _halves,
-                text=(-3, -1),
-                **_root_mistakes(_halves),
+                _range,
                 **{
-                    "unbiased": _unbiased(_halves),
-                    "even-and-odd": _norm.replace(
-                        split=lambda x: x.unflatten(-1, (-1, 2)),
-                        dim=-2,
-                        merge=_merge,
-                    ).wrong(
-                        "Your halves are the even and the odd entries. The first half should be the first d // 2"
+                    "smallest-subtracted": _range.replace(centre=lambda x, dim: x - x.amin(dim, keepdim=True)).wrong(
+                        "You subtracted the smallest entry, so no difference is negative. Subtract the mean of the"
                         " entries."
                     ),
-                    "pairs": _norm.replace(split=lambda x: x.unflatten(-1, (-1, 2)), merge=_merge).wrong(
-                        "You normalised pairs of entries. A vector has two halves, with d // 2 entries each."
+                    "no-mean-subtracted": _range.replace(centre=lambda x, dim: x).wrong(
+                        "You divided the entries themselves. Subtract their mean first."
                     ),
-                    "only-the-first-half": Wrong(
-                        lambda x, w, eps: torch.cat(
-                            [_halves(x, w, eps).chunk(2, -1)[0], (x * w).chunk(2, -1)[1]], dim=-1
-                        ),
-                        "You normalised only the first half. The second half should get its own mean and variance.",
+                    "largest-distance": _norm.replace(
+                        divisor=lambda centred, dim, eps: centred.abs().amax(dim, keepdim=True) + eps
+                    ).wrong(
+                        "You divided by the largest distance from the mean. Divide by the largest entry minus the"
+                        " smallest."
                     ),
-                    "statistics-of-the-first-half": _norm.replace(
-                        centre=lambda x, dim: x - x.chunk(2, -1)[0].mean(-1, keepdim=True),
-                        divisor=lambda centred, dim, eps: _standard_deviation(centred.chunk(2, -1)[0], -1, eps),
-                    ).wrong("You used the mean and the variance of the first half for both halves."),
+                    "largest-entry": Wrong(
+                        lambda x, w, eps: (x - x.mean(-1, keepdim=True)) / (x.amax(-1, keepdim=True) + eps) * w,
+                        "You divided by the largest entry. Subtract the smallest entry from it before you divide.",
+                    ),
+                    "one-range-for-a-text": Wrong(
+                        lambda x, w, eps: (x - x.mean(-1, keepdim=True)) / _range_of(x, (-2, -1), eps) * w,
+                        "You computed one range for a whole text. Each vector should have its own range.",
+                    ),
+                    "half-range": _norm.replace(
+                        divisor=lambda centred, dim, eps: _range_of(centred, dim, 0.0) / 2 + eps
+                    ).wrong("You divided by half the range. Divide by the whole range."),
                 },
             ),
         ),
@@ -274,9 +269,7 @@ transfer_family(
             Return the normalised vectors, in the same shape `[batch, seq, d]`.
             """,
             clause="the divisor is the mean distance from the mean, plus `eps`",
-            oracle=lambda x, w, eps: torch.stack(
-                [w * (row - row.mean()) / (F.l1_loss(row, row.mean().expand_as(row)) + eps) for row in x.flatten(0, 1)]
-            ).view_as(x),
+            oracle=_row_by_row(lambda row: F.l1_loss(row, row.mean().expand_as(row))),
             milestones=_milestones(_distance),
             misconceptions=_mistakes(
                 _distance,

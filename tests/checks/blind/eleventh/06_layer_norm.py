@@ -178,35 +178,6 @@ def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
     return w * x * torch.rsqrt(squares + eps).unsqueeze(-1)
 
 
-# %% norm_vectors/halves wrong (difference milestone): the second half uses the variance of the whole vector, and so does the first
-def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
-    """Return the normalised vectors, times w, as your task says."""
-    variance = x.var(dim=-1, correction=0, keepdim=True)
-    first, second = x.chunk(2, dim=-1)
-    centred = torch.cat((first - first.mean(-1, keepdim=True), second - second.mean(-1, keepdim=True)), dim=-1)
-    return centred / (variance + eps).sqrt() * w
-
-
-# %% norm_vectors/halves wrong (difference places): subtle, multiplies both halves by the first half of w: right if the halves of w are equal, such as ones
-def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
-    """Return the normalised vectors, times w, as your task says."""
-    half, results = x.shape[-1] // 2, []
-    for part in (x[..., :half], x[..., half:]):
-        mean = part.mean(dim=-1, keepdim=True)
-        variance = part.var(dim=-1, correction=0, keepdim=True)
-        results.append((part - mean) / (variance + eps).sqrt() * w[:half])
-    return torch.cat(results, dim=-1)
-
-
-# %% norm_vectors/halves right (passed): an additional axis for the two halves
-def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
-    """Return the normalised vectors, times w, as your task says."""
-    parts = x.unflatten(-1, (2, -1))
-    centred = parts - parts.mean(dim=-1, keepdim=True)
-    variance = centred.square().mean(dim=-1, keepdim=True)
-    return (centred / torch.sqrt(variance + eps)).flatten(-2) * w
-
-
 # %% norm_vectors/mean-distance wrong (misconception as-in-the-lesson): divides by the standard deviation, as in the lesson
 def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
     """Return the normalised vectors, times w, as your task says."""

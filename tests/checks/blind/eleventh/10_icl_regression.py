@@ -316,33 +316,6 @@ def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return torch.einsum("nqd,nd->nq", longer_q, step).unsqueeze(-1)
 
 
-# %% answer_after_descent/from-ones wrong (misconception gradient-at-zero): the gradient is taken at 0, as in the lesson, and only then are the ones added
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    beta = 1 + x.mT @ y / x.shape[1]
-    return x_q @ beta
-
-
-# %% answer_after_descent/from-ones wrong (misconception one-beta-for-all-prompts): subtle, one gradient for all prompts together: right for a single prompt
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    beta = torch.ones(x.shape[-1], 1, dtype=x.dtype, device=x.device)
-    x, y = x.flatten(0, 1), y.flatten(0, 1)
-    beta = beta - x.T @ (x @ beta - y) / len(x)
-    return x_q @ beta
-
-
-# %% answer_after_descent/from-ones right (passed): a prompt at a time; β·x at the start is the sum of the entries of x
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    answers = []
-    for questions, points, values in zip(x_q, x, y):
-        error = points.sum(dim=1, keepdim=True) - values
-        slope = 1 - (error * points).mean(dim=0)
-        answers.append((questions * slope).sum(dim=1, keepdim=True))
-    return torch.stack(answers)
-
-
 # %% answer_after_descent/absolute-error wrong (misconception half-rate): half of the change: keeps the factor of one half
 def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return the answers to the questions after gradient descent, as your task says."""
@@ -363,31 +336,3 @@ def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
     error = 0 - y
     slope_of_error = (error > 0).to(x.dtype) - (error < 0).to(x.dtype)
     return -(x_q @ x.mT @ slope_of_error) / x.shape[1]
-
-
-# %% answer_after_descent/two-steps wrong (misconception same-step-twice): takes the first step twice, with the same gradient
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    step = x.mT @ y / x.shape[1]
-    return x_q @ (step + step)
-
-
-# %% answer_after_descent/two-steps wrong (misconception averaged-over-prompts): subtle, the loss is the mean over the prompts too, so each step is divided by n: right for one prompt
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    beta = torch.zeros(len(x), x.shape[-1], 1, dtype=x.dtype, device=x.device, requires_grad=True)
-    for _ in range(2):
-        loss = ((x @ beta - y) ** 2).mean() / 2
-        (gradient,) = torch.autograd.grad(loss, beta)
-        beta = (beta - gradient).detach().requires_grad_()
-    return (x_q @ beta).detach()
-
-
-# %% answer_after_descent/two-steps right (passed): a loop of two steps with the gradient in a formula
-def answer_after_descent(x_q: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the answers to the questions after gradient descent, as your task says."""
-    beta = torch.zeros_like(x[:, :1])
-    for _ in range(2):
-        error = (x * beta).sum(dim=-1, keepdim=True) - y
-        beta = beta - (x * error).mean(dim=1, keepdim=True)
-    return (x_q * beta).sum(dim=-1, keepdim=True)

@@ -345,31 +345,3 @@ def span_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
     kk = torch.einsum("jbd,jbd->bj", k, k)[:, None, :]
     qk, rk = torch.einsum("ibd,jbd->bij", q, k), torch.einsum("ibd,jbd->bij", r, k)
     return qq * rk.square() + rr * qk.square() + kk * qr.square() - qq * kk * rr - 2 * qk * rk * qr
-
-
-# %% span_scores/areas wrong (difference): the second area is spanned by query and reference instead of reference and key
-def span_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """Return the scores of all pairs, as your task says."""
-    qq, rr, qr = (q * q).sum(-1)[..., None], (r * r).sum(-1)[..., None], (q * r).sum(-1)[..., None]
-    kk = (k * k).sum(-1)[:, None]
-    return -((qq * kk - (q @ k.mT) ** 2) + (qq * rr - qr**2))
-
-
-# %% span_scores/areas wrong (property finite): subtle, uses the sine of the angle, so it divides by lengths: nan if a key is zero
-def span_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """Return the scores of all pairs, as your task says."""
-    scores = 0
-    lengths_k = k.norm(dim=-1)[:, None]
-    for x in (q, r):
-        lengths = x.norm(dim=-1)[..., None] * lengths_k
-        cosine = x @ k.mT / lengths
-        scores = scores - lengths**2 * (1 - cosine**2)
-    return scores
-
-
-# %% span_scores/areas right (passed): |k|² (|q|² + |r|²) minus the squared dot products
-def span_scores(q: Tensor, k: Tensor, r: Tensor) -> Tensor:
-    """Return the scores of all pairs, as your task says."""
-    sizes = (q.square() + r.square()).sum(dim=-1)
-    keys = k.square().sum(dim=-1)
-    return (q @ k.mT).square() + (r @ k.mT).square() - sizes[:, :, None] * keys[:, None, :]

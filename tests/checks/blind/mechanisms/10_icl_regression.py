@@ -33,3 +33,83 @@ def sample_regression(n, L, d, noise_std, generator=None):
     noise = torch.normal(0.0, 1.0, (n, L, 1), generator=own) * (noise_std * d**0.5)
     y, y_q = x @ beta.mT + noise, x_q @ beta.mT
     return torch.cat((x_q, torch.zeros_like(y_q)), dim=-1), torch.cat((x, y), dim=-1), y_q
+
+
+# %% answer_after_descent/fixed-intercept wrong (misconception one-not-in-the-error): the 1 is added to the answers only, as if the step were the lesson's
+def answer_after_descent(x_q, x, y):
+    beta = (x * y).mean(dim=1)
+    return (x_q * beta[:, None]).sum(dim=-1, keepdim=True) + 1
+
+
+# %% answer_after_descent/fixed-intercept wrong (misconception intercept-changes): the 1 is an additional entry of x, so the step changes it too
+def answer_after_descent(x_q, x, y):
+    x, x_q = (torch.cat((t, torch.ones_like(t[..., :1])), dim=-1) for t in (x, x_q))
+    change = (x * (y - 1)).mean(dim=1)[:, :, None]
+    return x_q @ change + 1
+
+
+# %% answer_after_descent/fixed-intercept wrong (misconception averaged-over-prompts): subtle, the mean is taken over the prompts as well: right for one prompt
+def answer_after_descent(x_q, x, y):
+    return 1 + x_q @ x.mT @ (y - 1) / y.numel()
+
+
+# %% answer_after_descent/fixed-intercept right (passed): a prompt at a time
+def answer_after_descent(x_q, x, y):
+    answers = []
+    for questions, examples, targets in zip(x_q, x, y):
+        beta = (examples * (targets - 1)).sum(dim=0) / len(examples)
+        answers.append(questions @ beta + 1)
+    return torch.stack(answers)[:, :, None]
+
+
+# %% answer_after_descent/fixed-intercept right (passed): einsum with the gradient
+def answer_after_descent(x_q, x, y):
+    error = torch.ones_like(y) - y
+    gradient = torch.einsum("nld,nlo->nd", x, error) / x.shape[1]
+    return 1 - torch.einsum("nqd,nd->nq", x_q, gradient)[..., None]
+
+
+# %% answer_after_descent/fixed-intercept right (passed): two sums over the examples, one of x·y and one of x
+def answer_after_descent(x_q, x, y):
+    beta = ((x * y).sum(dim=1) - x.sum(dim=1)) / x.shape[1]
+    return (x_q * beta.unsqueeze(1)).sum(dim=2, keepdim=True) + 1
+
+
+# %% answer_after_descent/huber wrong (misconception as-in-the-lesson): half the mean squared error, as in the lesson
+def answer_after_descent(x_q, x, y):
+    return x_q @ x.mT @ y / x.shape[1]
+
+
+# %% answer_after_descent/huber wrong (misconception large-errors-dropped): leaves out the examples with a large error
+def answer_after_descent(x_q, x, y):
+    small = torch.where(y.abs() < 1, y, 0.0)
+    return x_q @ (x.mT @ small) / x.shape[1]
+
+
+# %% answer_after_descent/huber wrong (misconception as-in-the-lesson): subtle, limits the gradient and not the errors: right if the step is small
+def answer_after_descent(x_q, x, y):
+    gradient = -(x * y).mean(dim=1, keepdim=True)
+    return -(x_q @ gradient.clamp(-1, 1).mT)
+
+
+# %% answer_after_descent/huber right (passed): minimum and maximum
+def answer_after_descent(x_q, x, y):
+    limited = torch.maximum(torch.minimum(y, torch.ones_like(y)), -torch.ones_like(y))
+    return x_q @ (x * limited).mean(dim=1)[..., None]
+
+
+# %% answer_after_descent/huber right (passed): divides each large y by its absolute value
+def answer_after_descent(x_q, x, y):
+    limited = y / y.abs().clamp(min=1)
+    return torch.einsum("nqd,nld,nlo->nqo", x_q, x, limited) / x.shape[1]
+
+
+# %% answer_after_descent/huber right (passed): a prompt at a time, with the derivative of the loss
+def answer_after_descent(x_q, x, y):
+    answers = []
+    for questions, examples, targets in zip(x_q, x, y):
+        error = -targets
+        derivative = torch.where(error > 1, 1.0, torch.where(error < -1, -1.0, error))
+        beta = -(examples.T @ derivative) / len(examples)
+        answers.append(questions @ beta)
+    return torch.stack(answers)
