@@ -37,10 +37,3 @@ def training_step(model, optimizer, batch):
     loss.backward()
     optimizer.step()
     return loss.item()
-
-
-# %% text_loss/mean-of-texts wrong (difference influence): leaves out the last token of each text
-def text_loss(logits, tokens, marked):
-    counts = marked[:, 1:-1]
-    losses = F.cross_entropy(logits[:, :-2].mT, tokens[:, 1:-1], reduction="none")
-    return ((losses * counts).sum(1) / counts.sum(1)).mean()
