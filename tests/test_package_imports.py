@@ -3,7 +3,10 @@
 import ast
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
+
+import pytest
 
 from utils.lessons import ROOT
 
@@ -55,3 +58,13 @@ def test_modules_of_the_engine_are_short():
 
 def test_the_vocabulary_is_short():
     assert len((UTILS / "__init__.py").read_text(encoding="utf-8").splitlines()) < 40
+
+
+@pytest.mark.parametrize("package", [p.parent.name for p in sorted(UTILS.glob("*/__init__.py"))])
+def test_the_docstring_of_a_package_says_where_to_start_and_what_it_imports(package):
+    doc = " ".join((ast.get_docstring(ast.parse((UTILS / package / "__init__.py").read_text("utf-8"))) or "").split())
+    start, imports = re.search(r"Start with `(\w+)`\. Imports: ([\w, ]+)\.$", doc).groups()
+    assert (UTILS / package / f"{start}.py").is_file()
+    named = set() if imports == "no other package" else set(imports.split(", "))
+    parts = {name.split(".")[1] for name, _ in imported_names(package) if "." in name}
+    assert named == {part for part in parts if (UTILS / part).is_dir()} - {package}

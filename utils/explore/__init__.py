@@ -3,6 +3,8 @@
 An explorer starts at an interesting setting. Each function returns a widget that works without a kernel; the widget's
 `state` contains the values of the controls. A terminal, a printed page and CI show one sentence instead of the widget;
 `utils.show` has static versions of the pictures.
+
+Start with `causal_attention`. Imports: gpt2, learner_data, lessons, models, show.
 """
 
 from utils.show.lazy import attach

@@ -1,1 +1,5 @@
-"""Check a learner's answer: run it, compare its results with those of an oracle, and explain what is wrong."""
+"""Judge a learner's answer, and explain what is wrong.
+
+`check` is the function that learners call; `diagnose` finds the verdict. Start with `diagnose`. Imports: exercises,
+learner_data, lessons, show.
+"""

@@ -3,6 +3,8 @@
 All functions work without a network. They use the real weights if these are on disk, otherwise the small GPT-2 that
 comes with the course; `source` returns the choice. This module imports neither transformers nor any module that could
 access a network.
+
+Start with `model`. Imports: no other package.
 """
 
 from utils.gpt2.layer0 import get_l0_values, get_pre_attn, get_split_l0_heads

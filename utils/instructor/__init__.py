@@ -1,1 +1,4 @@
-"""Build, verify and release the course: student copies, nbgrader assignments, new lessons and misconceptions."""
+"""Build, verify and release the course: student copies, nbgrader assignments, new lessons and misconceptions.
+
+Start with `build`. Imports: exercises, feedback, learning, lessons.
+"""

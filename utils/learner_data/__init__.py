@@ -1,1 +1,4 @@
-"""Store the learner's progress, log of attempts and seed."""
+"""Store a learner's progress, log of attempts and seed in the folder that belongs to the user.
+
+Start with `progress`. Imports: lessons.
+"""

@@ -1,4 +1,7 @@
-"""Read lessons as data (cells and marked regions) or as modules (definitions, without demo cells)."""
+"""Read lessons as data (cells and marked regions) or as modules (definitions, without demo cells).
+
+Start with `cells`. Imports: no other package.
+"""
 
 from utils.lessons.answers import definition_source, solved_source
 from utils.lessons.cells import Cell, Lesson, parse_lesson, read_lesson

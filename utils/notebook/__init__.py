@@ -1,1 +1,4 @@
-"""Extend Jupyter for the course: short error messages, the home view, and the learner's progress."""
+"""Extend Jupyter for the course: short error messages, the home view, and the learner's progress.
+
+Start with `startup`. Imports: exercises, explore, feedback, learner_data, learning, lessons, show.
+"""
