@@ -1,13 +1,4 @@
-"""Turn the observations of an answer into a report.
-
-The first step that finds something supplies the message:
-
-1. The answer has not been attempted yet.
-2. A misconception agrees with the answer on every case, including shapes and exceptions.
-3. A diagnostic of `utils.feedback.diagnostics` finds a fault. The diagnostics run in the order of `DIAGNOSTICS`.
-4. A property is broken.
-5. The results differ from the expected ones.
-"""
+"""Turn the observations of an answer into a report: not attempted, wrong (`failure_report`), or passed."""
 
 from __future__ import annotations
 
@@ -16,40 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from utils.exercises.cell_code import CellCode
-from utils.exercises.compare import observations_agree, unexpected_changes, values_equal
+from utils.exercises.compare import observations_agree, values_equal
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.observe import build_failure, preserve_global_state
 from utils.exercises.probe import Probe, Trial, repeats_results
 from utils.exercises.runner import (
     InProcessRunner,
     Runner,
-    cached_oracle_observation,
     parse_observation,
 )
-from utils.exercises.source_lint import find_lint
 from utils.exercises.timeout import Timeout
 from utils.feedback.case_changes import change_text
-from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
-    build_table,
-    describe_difference,
-    differs_only_in_facts,
-    fact_text,
     select_reported_trial,
     select_table_trial,
 )
-from utils.feedback.explanations import find_misconception, report_broken_property
-from utils.feedback.influence import influence_text
-from utils.feedback.milestones import find_departure
+from utils.feedback.explanations import report_broken_property
+from utils.feedback.failure_report import TABLE_SIZE, report_failure
 from utils.feedback.phrases import call_text, name_list_text
-from utils.feedback.relations import find_relation
-from utils.feedback.report import Report, comparison_table
+from utils.feedback.report import Report
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
-# Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
-# names the line that gives nan.
-WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
 TIME_LIMIT = 10.0  # seconds of CPU time for the check of an answer that runs in this process
 NOTIFY_AFTER = 3.0  # seconds of CPU time after which the notebook shows WAIT_MESSAGE
@@ -57,7 +36,6 @@ WAIT_MESSAGE = (
     f"The check is still running. It stops automatically after about {TIME_LIMIT:.0f} seconds of work; press ■ above to"
     " stop it now."
 )
-TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
 def diagnose(exercise: Exercise, answer: Any, cell: CellCode | None = None) -> Report:
@@ -118,13 +96,13 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
-        return _failure_report(probe)
+        return report_failure(probe)
     # The second run finds hard-coded results. The first run has already checked the gradients.
     second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
     )
     if not _all_right(second, gradients=False):
-        report = _failure_report(second.with_gradients())
+        report = report_failure(second.with_gradients())
         has_plain_result = not (exercise.view or exercise.parse_result)
         if report.misconception is None and has_plain_result and not _is_nearly_right(second):
             start = "Your result is right for one set of numbers and wrong for another set"
@@ -146,9 +124,9 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
     # A property may compare cases, so the correct cases are needed too.
     trials = [t for t in probe.trials if t.is_correct(with_sweep_tolerance(exercise))]
     tolerant = with_sweep_tolerance(exercise)
-    report = _failure_report(Probe(tolerant, probe.runner, [*trials, finding.trial]))
+    report = report_failure(Probe(tolerant, probe.runner, [*trials, finding.trial]))
     if report.reason == "difference":
-        report = _failure_report(Probe(replace(tolerant, properties=()), probe.runner, [finding.trial]))
+        report = report_failure(Probe(replace(tolerant, properties=()), probe.runner, [finding.trial]))
         report.reason, report.property, report.relation = "property", finding.sweep, None
     if finding.base is not None and report.reason == "property":
         report.message = _derivation_text(exercise, probe.runner, finding.base, finding.trial) + report.message
@@ -223,104 +201,3 @@ def _printed_text(probe: Probe, report: Report) -> str:
     shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
     shown = None if report.reason == "difference" else shown
     return (shown or (select_reported_trial(wrong) if wrong else probe.trials[0])).yours.printed
-
-
-# --- what is wrong ------------------------------------------------------------------------------------
-
-
-def _failure_report(probe: Probe) -> Report:
-    """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
-    report = _explain_failure(probe)
-    if _is_right_in_training(probe):
-        report.message = _MODES[report.reason == "property"].format(message=report.message)
-    if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
-        _add_departure(report, probe)
-    if report.reason in ("difference", "shape", "raised", "dtype"):
-        report.message += _side_effect_text(probe)
-    unused = probe.runner.inspect_code().unused_arguments
-    if unused and report.reason in ("difference", "shape", "property"):
-        report.message += f" Your code never uses its argument `{unused[0]}`."
-    if lint := find_lint(probe.runner.inspect_code().source):
-        report.message += f" {lint}"
-        if report.reason == "difference":
-            report.relation = report.relation or "slip"
-    return report
-
-
-def _is_right_in_training(probe: Probe) -> bool:
-    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode."""
-    exercise = probe.exercise
-    wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
-    if exercise.kind != "module" or not wrong or any(case.train for case in wrong):
-        return False
-    for case in (replace(case, train=True) for case in wrong):
-        yours = parse_observation(exercise, case, probe.runner.run(case))
-        if not Trial(case, yours, cached_oracle_observation(exercise, case, False)).is_correct(exercise):
-            return False
-    return True
-
-
-# The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
-_MODES = (
-    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, it is this: {message}",
-    "{message} In training mode, your results are right, so a mistake depends on the mode.",
-)
-
-
-def _side_effect_text(probe: Probe) -> str:
-    """Name a side effect of an answer with a wrong result, in a sentence with a leading space; "" if there is none."""
-    for trial in probe.trials:
-        if trial.is_correct(probe.exercise):
-            continue
-        if not differs_only_in_facts(probe, trial) and (fact := fact_text(probe, trial)):
-            return f" In addition, {fact}."
-        if mode := changed_mode_text(probe, trial):
-            return f" In addition, {mode}"
-        if extra := unexpected_changes(trial.yours, trial.expected):
-            return f" Your code also changed its input `{extra[0]}`: does it use `{extra[0]}` again after that?"
-    return ""
-
-
-def _add_departure(report: Report, probe: Probe) -> None:
-    """Add the step at which the answer departs from the expected computation, if it is known."""
-    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    found = find_departure(probe, wrong)
-    says_little = report.relation in (None, "factor") if found is None else found[1].is_vague
-    if report.reason == "difference" and says_little and (text := influence_text(probe, wrong)):
-        report.message, report.relation = report.message + text, report.relation or "influence"
-        return
-    if found is None:
-        return
-    trial, departure = found
-    report.message += f" {departure.sentence}"
-    report.trace, report.milestone, report.departure = departure.lines, departure.furthest, departure.name
-    if departure.yours is not None:
-        report.table = comparison_table(
-            departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""
-        )
-        if report.table and len(probe.trials) > 1:
-            report.table.caption = f"{call_text(probe.exercise, trial.case)}: {report.table.caption}"
-
-
-def _explain_failure(probe: Probe) -> Report:
-    name, misconception, side_effect = probe.exercise.name, find_misconception(probe), ""
-    if not misconception and (misconception := find_misconception(probe.without_side_effects())):
-        side_effect = _side_effect_text(probe)
-    if misconception:
-        table = build_table(probe, select_table_trial(probe, TABLE_SIZE), include_call=True)
-        message = misconception.message + side_effect
-        return Report(name, "failed", message, misconception.id, table, reason="misconception")
-    for diagnostic in DIAGNOSTICS:
-        for trial in probe.trials:
-            if message := diagnostic.diagnose(probe, trial):
-                return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
-    broken = report_broken_property(probe)
-    if broken is not None:
-        broken.table = build_table(probe, select_table_trial(probe), include_call=True)
-        return broken
-    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    relation = find_relation(probe, wrong)
-    message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
-    table = build_table(probe, select_reported_trial(wrong)) if wrong else None
-    relation_name = relation.name if relation else None
-    return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)

@@ -1,0 +1,137 @@
+"""Explain a wrong answer. The first step that finds something supplies the message:
+
+1. A misconception agrees with the answer on every case, including shapes and exceptions.
+2. A diagnostic of `utils.feedback.diagnostics` finds a fault. The diagnostics run in the order of `DIAGNOSTICS`.
+3. A property is broken.
+4. The results differ from the expected ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from utils.exercises.compare import unexpected_changes
+from utils.exercises.probe import Probe, Trial
+from utils.exercises.runner import (
+    cached_oracle_observation,
+    parse_observation,
+)
+from utils.exercises.source_lint import find_lint
+from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
+from utils.feedback.difference import (
+    build_table,
+    describe_difference,
+    differs_only_in_facts,
+    fact_text,
+    select_reported_trial,
+    select_table_trial,
+)
+from utils.feedback.explanations import find_misconception, report_broken_property
+from utils.feedback.influence import influence_text
+from utils.feedback.milestones import find_departure
+from utils.feedback.phrases import call_text
+from utils.feedback.relations import find_relation
+from utils.feedback.report import Report, comparison_table
+
+# Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
+# names the line that gives nan.
+WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
+TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
+
+
+def report_failure(probe: Probe) -> Report:
+    """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
+    report = _explain_failure(probe)
+    if _is_right_in_training(probe):
+        report.message = _MODES[report.reason == "property"].format(message=report.message)
+    if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
+        _add_departure(report, probe)
+    if report.reason in ("difference", "shape", "raised", "dtype"):
+        report.message += _side_effect_text(probe)
+    unused = probe.runner.inspect_code().unused_arguments
+    if unused and report.reason in ("difference", "shape", "property"):
+        report.message += f" Your code never uses its argument `{unused[0]}`."
+    if lint := find_lint(probe.runner.inspect_code().source):
+        report.message += f" {lint}"
+        if report.reason == "difference":
+            report.relation = report.relation or "slip"
+    return report
+
+
+def _is_right_in_training(probe: Probe) -> bool:
+    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode."""
+    exercise = probe.exercise
+    wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
+    if exercise.kind != "module" or not wrong or any(case.train for case in wrong):
+        return False
+    for case in (replace(case, train=True) for case in wrong):
+        yours = parse_observation(exercise, case, probe.runner.run(case))
+        if not Trial(case, yours, cached_oracle_observation(exercise, case, False)).is_correct(exercise):
+            return False
+    return True
+
+
+# The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
+_MODES = (
+    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, it is this: {message}",
+    "{message} In training mode, your results are right, so a mistake depends on the mode.",
+)
+
+
+def _side_effect_text(probe: Probe) -> str:
+    """Name a side effect of an answer with a wrong result, in a sentence with a leading space; "" if there is none."""
+    for trial in probe.trials:
+        if trial.is_correct(probe.exercise):
+            continue
+        if not differs_only_in_facts(probe, trial) and (fact := fact_text(probe, trial)):
+            return f" In addition, {fact}."
+        if mode := changed_mode_text(probe, trial):
+            return f" In addition, {mode}"
+        if extra := unexpected_changes(trial.yours, trial.expected):
+            return f" Your code also changed its input `{extra[0]}`: does it use `{extra[0]}` again after that?"
+    return ""
+
+
+def _add_departure(report: Report, probe: Probe) -> None:
+    """Add the step at which the answer departs from the expected computation, if it is known."""
+    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
+    found = find_departure(probe, wrong)
+    says_little = report.relation in (None, "factor") if found is None else found[1].is_vague
+    if report.reason == "difference" and says_little and (text := influence_text(probe, wrong)):
+        report.message, report.relation = report.message + text, report.relation or "influence"
+        return
+    if found is None:
+        return
+    trial, departure = found
+    report.message += f" {departure.sentence}"
+    report.trace, report.milestone, report.departure = departure.lines, departure.furthest, departure.name
+    if departure.yours is not None:
+        report.table = comparison_table(
+            departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""
+        )
+        if report.table and len(probe.trials) > 1:
+            report.table.caption = f"{call_text(probe.exercise, trial.case)}: {report.table.caption}"
+
+
+def _explain_failure(probe: Probe) -> Report:
+    name, misconception, side_effect = probe.exercise.name, find_misconception(probe), ""
+    if not misconception and (misconception := find_misconception(probe.without_side_effects())):
+        side_effect = _side_effect_text(probe)
+    if misconception:
+        table = build_table(probe, select_table_trial(probe, TABLE_SIZE), include_call=True)
+        message = misconception.message + side_effect
+        return Report(name, "failed", message, misconception.id, table, reason="misconception")
+    for diagnostic in DIAGNOSTICS:
+        for trial in probe.trials:
+            if message := diagnostic.diagnose(probe, trial):
+                return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
+    broken = report_broken_property(probe)
+    if broken is not None:
+        broken.table = build_table(probe, select_table_trial(probe), include_call=True)
+        return broken
+    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
+    relation = find_relation(probe, wrong)
+    message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
+    table = build_table(probe, select_reported_trial(wrong)) if wrong else None
+    relation_name = relation.name if relation else None
+    return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)
