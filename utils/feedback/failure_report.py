@@ -8,11 +8,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from utils.exercises.compare import unexpected_changes
+from utils.exercises.exercise import Case
+from utils.exercises.observe import Observation
 from utils.exercises.probe import Probe, Trial
 from utils.exercises.runner import (
+    cached_misconception_result,
     cached_oracle_observation,
     parse_observation,
 )
@@ -42,7 +46,7 @@ TABLE_SIZE = 6  # for a misconception, show the largest failing case with at mos
 def report_failure(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
-    if _is_right_in_training(probe):
+    if _is_right_in_training(probe, report.misconception):
         report.message = _MODES[report.reason == "property"].format(message=report.message)
     if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
         _add_departure(report, probe)
@@ -58,17 +62,25 @@ def report_failure(probe: Probe) -> Report:
     return report
 
 
-def _is_right_in_training(probe: Probe) -> bool:
-    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode."""
+def _is_right_in_training(probe: Probe, misconception: str | None) -> bool:
+    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode.
+
+    If the same is true of the misconception in the report, return False: then its message is about the mode.
+    """
     exercise = probe.exercise
     wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
     if exercise.kind != "module" or not wrong or any(case.train for case in wrong):
         return False
-    for case in (replace(case, train=True) for case in wrong):
-        yours = parse_observation(exercise, case, probe.runner.run(case))
-        if not Trial(case, yours, cached_oracle_observation(exercise, case, False)).is_correct(exercise):
-            return False
-    return True
+    cases = [replace(case, train=True) for case in wrong]
+
+    def is_right(run: Callable[[Case], Observation]) -> bool:
+        pairs = ((case, run(case), cached_oracle_observation(exercise, case, False)) for case in cases)
+        return all(Trial(*pair).is_correct(exercise) for pair in pairs)
+
+    if not is_right(lambda case: parse_observation(exercise, case, probe.runner.run(case))):
+        return False
+    same = next((i for i, each in enumerate(exercise.misconceptions) if each.id == misconception), None)
+    return same is None or not is_right(lambda case: cached_misconception_result(exercise, same, case))
 
 
 # The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
