@@ -224,15 +224,15 @@ exercise(
         "dealt-out-equally": _spread_hidden_evenly,
         "sum-with-a-floor": Wrong(
             lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1, eps=1e-5),
-            "Your divisor is never smaller than a constant, so a row whose visible weights are tiny does not sum to one."
-            " Divide each row by its sum, however small the sum is.",
+            "Your divisor is never smaller than a constant, so a row whose visible weights are tiny does not sum to"
+            " one. Divide each row by its sum, however small the sum is.",
         ),
         "one-minus-hidden": Wrong(
             lambda weights, mask: (
                 _zero_hidden(weights, mask) / (1 - _zero_hidden(weights, ~mask).sum(-1, keepdim=True))
             ),
-            "You divided by 1 minus the hidden weight, which is rounded, even to 0, if nearly all the weight of a row is"
-            " hidden. Divide by the sum of the visible weights instead.",
+            "You divided by 1 minus the hidden weight, which is rounded, even to 0, if nearly all the weight of a row"
+            " is hidden. Divide by the sum of the visible weights instead.",
         ),
         "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
