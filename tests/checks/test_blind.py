@@ -19,7 +19,7 @@ for file in read_blind_answers().values():
 @pytest.mark.parametrize("exercise", ANSWERS)
 def test_each_answer_has_its_verdict(exercise):
     changed = find_changed_verdicts(ANSWERS[exercise])
-    assert not changed, "\n".join(changed)
+    assert not changed, "\n".join(changed.values())
 
 
 def test_no_wrong_answer_passes_and_no_right_answer_fails():

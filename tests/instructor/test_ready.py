@@ -1,6 +1,7 @@
 """Test `coginst ready`: its steps, what it changes and what it leaves for a person."""
 
 import re
+import shutil
 from collections import Counter
 from dataclasses import replace
 
@@ -61,6 +62,7 @@ def test_each_step_runs_and_the_changed_files_are_named(tmp_path, monkeypatch):
         "",
         "Left for you:",
         "- a reminder (the tests pass without it)",
+        f"- {ready.NOT_RUN}",
     ]
 
 
@@ -87,6 +89,7 @@ def test_a_problem_gives_its_remedy_and_an_error_stops(monkeypatch):
         "- line 1",
         "- line 2",
         "  remedy of second",
+        f"- {ready.NOT_RUN}",
         "Then run `coginst ready layer_norm` again.",
     ]
 
@@ -108,6 +111,74 @@ def test_calls_of_check_and_declarations_agree(tmp_path):
     ]
     for path in lessons.all_lessons():
         assert not ready._find_missing_checks(lessons.read_lesson(path), []).problems
+
+
+def test_an_import_of_the_first_cell_that_no_cell_uses_is_named(tmp_path):
+    cells = (
+        "from jaxtyping import Float, Int\nfrom torch import nn\nfrom utils import check, hint, solution",
+        'def f(x: Float[Tensor, "n"]):\n    # <COGINST>\n    return nn.Linear(1, 1)(x)\n    # </COGINST>\n\n\ncheck(f)',
+    )
+    page = "\n\n".join(f"```python\n{cell}\n```" for cell in cells)
+    lesson = lessons.read_lesson(write_lesson(tmp_path, "06_layer_norm", page))
+    assert ready._find_unused_imports(lesson, []).problems == ["the first cell imports Int, but no cell uses it"]
+
+
+@pytest.mark.parametrize("path", lessons.all_lessons(), ids=lambda path: path.stem)
+def test_every_lesson_uses_what_its_first_cell_imports(path):
+    assert not ready._find_unused_imports(lessons.read_lesson(path), []).problems
+
+
+def test_lint_names_the_findings_in_changed_files(tmp_path, monkeypatch):
+    names = ("solutions/06_layer_norm.md", "utils/checks/layer_norm.py", "tests/course/test_layer_norm.py", "new.py")
+    for name in (*names, ".ci/lint_prose.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(lessons.ROOT / ".ci" / "lint_prose.py", tmp_path / ".ci")
+    lesson_file, checks, test, new = (tmp_path / name for name in names)
+    write_lesson(lesson_file.parent, lesson_file.stem, "Start anew.\n")
+    checks.write_text("from utils.exercises.exercise import Int\n", encoding="utf-8")
+    test.write_text("x = 1\n", encoding="utf-8")
+    new.write_text("y = {'a':1}\n", encoding="utf-8")
+    monkeypatch.setattr(ready, "ROOT", tmp_path)
+    monkeypatch.setattr(ready, "git_output", lambda root, *command: "new.py\ndeleted.py\n")
+    lesson = lessons.read_lesson(lesson_file)
+    found = ready._lint(lesson, [])
+    wording, unused, layout, count = found.problems
+    assert wording.startswith("solutions/06_layer_norm.md:") and "anew" in wording
+    assert unused.startswith("utils/checks/layer_norm.py:1:") and "Int" in unused
+    assert (
+        layout.startswith("new.py:1:")
+        and "would be reformatted" in layout
+        and count.startswith("1 file would be reformatted")
+    )
+    monkeypatch.setattr(ready.importlib.util, "find_spec", lambda name: None)
+    without_ruff = ready._lint(lesson, [])
+    assert without_ruff.problems == [wording]
+    assert without_ruff.reminders == ["ruff is not installed; `make lint` installs and runs it"]
+
+
+def test_stale_solved_notebooks_of_other_lessons_are_named(monkeypatch):
+    monkeypatch.setattr(ready.solved_notebooks, "solve_lessons", lambda stems, folder: [])
+    monkeypatch.setattr(ready.solved_notebooks, "find_stale", lambda folder: ["05_multihead_attention"])
+    (problem,) = ready._solve(lessons.read_lesson(lessons.find_lesson("06")), []).problems
+    assert problem == (
+        "tests/solved/05_multihead_attention.ipynb differs from solutions/05_multihead_attention.md:"
+        " run `coginst ready 05_multihead_attention`"
+    )
+
+
+def test_the_command_that_stores_changed_verdicts_is_complete(tmp_path, monkeypatch):
+    folder = lessons.ROOT / "tests" / "checks" / "blind"
+    stored = Answer("LayerNorm", "wrong", "difference", "none", "x = 1\n")
+    changed = replace(stored, source="x = 2\n")
+    files = {folder / "first" / "a.py": [stored, changed], folder / "second" / "b.py": [stored]}
+    monkeypatch.setattr(blind_answers, "read_blind_answers", lambda: files)
+    monkeypatch.setattr(blind_answers, "find_changed_verdicts", lambda answers: {changed: "the verdict changed"})
+    monkeypatch.setattr(blind_answers, "write_pending", lambda names: False)
+    found = ready._judge_blind_answers(lessons.read_lesson(lessons.find_lesson("06")), ["LayerNorm"])
+    assert found.problems == [
+        "the verdict changed",
+        "`coginst answers tests/checks/blind/first/a.py --write` stores the new verdicts",
+    ]
 
 
 def test_a_mutant_that_passes_is_left_for_a_person(monkeypatch):
@@ -168,7 +239,7 @@ def test_an_exercise_is_pending_until_it_has_right_and_wrong_answers(tmp_path):
 
 def test_a_changed_verdict_is_named_with_its_message():
     answer = Answer("row_sums", "wrong", "misconception x", "of x", "def row_sums(x):\n    return x.sum(dim=0)\n")
-    (line,) = blind_answers.find_changed_verdicts([answer])
+    (line,) = blind_answers.find_changed_verdicts([answer]).values()
     assert re.match(r"row_sums wrong, of x: misconception x became misconception [\w-]+: .+", line)
     same = replace(answer, verdict=re.search(r"became (misconception [\w-]+):", line)[1])
-    assert blind_answers.find_changed_verdicts([same]) == []
+    assert blind_answers.find_changed_verdicts([same]) == {}

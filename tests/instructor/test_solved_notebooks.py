@@ -62,6 +62,15 @@ def test_solved_notebooks_are_the_lessons_own(path):
     assert all(cell.execution_count for cell in kept.cells if cell.cell_type == "code"), strange
 
 
+def test_a_lesson_whose_cells_changed_after_it_was_solved_is_stale(tmp_path):
+    for number, stem in enumerate(("same", "edited", "missing")):
+        path = write_lesson(tmp_path, f"0{number}_{stem}", "# T\n\n```python\nx = 1\n```\n")
+        (tmp_path / f"{path.stem}.ipynb").write_text(json.dumps(solved_notebook(path)), encoding="utf-8")
+    (tmp_path / "02_missing.ipynb").unlink()
+    write_lesson(tmp_path, "01_edited", "# T\n\n```python\nx = 2\n```\n")
+    assert solved_notebooks.find_stale(tmp_path, tmp_path) == ["01_edited", "02_missing"]
+
+
 def test_no_solved_notebook_is_of_a_lesson_that_went():
     assert {path.stem for path in SOLVED.glob("*.ipynb")} == {path.stem for path in lessons.all_lessons()}
 

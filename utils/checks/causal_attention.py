@@ -126,6 +126,14 @@ def _renormalisation_steps(weights, mask):
     return {"the masked weights": masked, "the row sums of the masked weights?": masked.sum(-1, keepdim=True)}
 
 
+def _hide_nearly_all(scores):
+    """Return scores with which position 0 gives position 1 all but about 1e-8 of its weight.
+
+    A constant such as 1e-5 that keeps a sum away from 0 is much larger than this weight.
+    """
+    return scores + 18.0 * F.one_hot(torch.tensor(1), scores.shape[-1])
+
+
 @wrong_answer
 def _spread_hidden_evenly(weights, mask):
     """You spread the weight of the hidden positions evenly over the visible positions. The rows sum to one, but the
@@ -153,6 +161,7 @@ exercise(
         case(rand(2, 4, 4).softmax(-1), causal_mask(4)),
         case(rand(2, 3, 5).softmax(-1), rand.mask(3, 5)),
         case(rand(70, 70).softmax(-1), rand.mask(70, 70)),
+        case(_hide_nearly_all(rand(3, 3)).softmax(-1), causal_mask(3), note="with a row whose visible weight is tiny"),
     ],
     returns=Float("query key", name="weights"),
     properties=[rows_sum_to_one()],
@@ -213,6 +222,18 @@ exercise(
             " causal.",
         ),
         "dealt-out-equally": _spread_hidden_evenly,
+        "sum-with-a-floor": Wrong(
+            lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1, eps=1e-5),
+            "Your divisor is never smaller than a constant, so a row whose visible weights are tiny does not sum to"
+            " one. Divide each row by its sum, however small the sum is.",
+        ),
+        "one-minus-hidden": Wrong(
+            lambda weights, mask: (
+                _zero_hidden(weights, mask) / (1 - _zero_hidden(weights, ~mask).sum(-1, keepdim=True))
+            ),
+            "You divided by 1 minus the hidden weight, which is rounded, even to 0, if nearly all the weight of a row"
+            " is hidden. Divide by the sum of the visible weights instead.",
+        ),
         "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
             "You returned the weights unchanged, so hidden positions still have weight. Remove the weights where the"

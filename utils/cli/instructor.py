@@ -143,7 +143,7 @@ def ready(
 
     Exit with status 1 if the tests would fail.
     """
-    from utils.instructor.ready import FinishedStep, prepare_lesson
+    from utils.instructor.ready import NOT_RUN, FinishedStep, prepare_lesson
 
     def print_step(finished: FinishedStep) -> None:
         result = finished.result
@@ -155,14 +155,14 @@ def ready(
         finished = prepare_lesson(lesson, exercise or [], print_step)
     failed = [step for step in finished if step.result.problems]
     reminders = [line for step in finished for line in step.result.reminders]
-    if failed or reminders:
-        typer.echo("\nLeft for you:")
+    typer.echo("\nLeft for you:")
     for step in failed:
         for line in step.result.problems:
             typer.echo(f"- {line}")
         typer.echo(f"  {step.step.remedy}")
     for line in reminders:
         typer.echo(f"- {line} (the tests pass without it)")
+    typer.echo(f"- {NOT_RUN}")
     if failed:
         typer.echo(f"Then run `coginst ready {lesson}` again.")
         raise typer.Exit(1)

@@ -74,6 +74,7 @@ class Settings:
         isolation: "bwrap", "container" with an `image`, or "none" for answers that are trusted.
         with_answers: the stems of the lessons whose answers the students have received.
         seed: the instructor's seed for the numbers in random cases; None for the numbers of the release.
+        image: the image of the container in which answers run; "" for the other isolations.
     """
 
     limits: ResourceLimits = LIMITS

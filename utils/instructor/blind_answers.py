@@ -46,11 +46,11 @@ def write_pending(exercises: Iterable[str], root: Path = ROOT) -> bool:
     return True
 
 
-def find_changed_verdicts(answers: list[Answer]) -> list[str]:
-    """Judge the answers, and return a line for each answer whose verdict differs from the stored one."""
-    return [
-        f"{answer.exercise} {answer.kind}, {answer.description}: {answer.verdict or 'no verdict'} became"
+def find_changed_verdicts(answers: list[Answer]) -> dict[Answer, str]:
+    """Judge the answers, and return each answer whose verdict differs from the stored one, with a line about it."""
+    return {
+        answer: f"{answer.exercise} {answer.kind}, {answer.description}: {answer.verdict or 'no verdict'} became"
         f" {format_verdict(report)}: {report.message}"
         for answer, report in zip(answers, judge_all(answers))
         if format_verdict(report) != answer.verdict
-    ]
+    }

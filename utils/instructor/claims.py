@@ -102,10 +102,10 @@ def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
 
     Outside a git repository, there is no last commit, and the result is empty.
     """
-    if _git_output(root, "rev-parse", "HEAD") is None:
+    if git_output(root, "rev-parse", "HEAD") is None:
         return []
     quotes = [_prose(claim.quote) for claim in read_claims(root) if claim.lesson == lesson.stem]
-    committed = _causal_sentences(_git_output(root, "show", f"HEAD:solutions/{lesson.path.name}") or "")
+    committed = _causal_sentences(git_output(root, "show", f"HEAD:solutions/{lesson.path.name}") or "")
     prose = "\n\n".join(cell.source for cell in lesson.cells if cell.kind == "markdown")
     return [
         sentence
@@ -114,7 +114,7 @@ def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
     ]
 
 
-def _git_output(root: Path, *arguments: str) -> str | None:
+def git_output(root: Path, *arguments: str) -> str | None:
     """Return what a git command prints, or None if it fails."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, encoding="utf-8")

@@ -6,10 +6,13 @@ files. Learners' edits in `course/` and stored messages stay unchanged.
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +31,11 @@ from utils.instructor import (
     readme_counts,
     solved_notebooks,
 )
+from utils.instructor.claims import git_output
 from utils.lessons import ROOT, Lesson
+
+NOT_RUN = "Before you push, run `make test`. It also runs the browser tests and the rest of `make lint`."
+FOR_LEARNERS = {"hint", "solution"}  # Learners call these functions in cells of their own.
 
 
 @dataclass
@@ -138,6 +145,15 @@ def _find_missing_checks(lesson: Lesson, exercises: Sequence[str]) -> StepResult
     )  # fmt: skip
 
 
+def _find_unused_imports(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    trees = [tree for cell in lesson.cells if (tree := lessons.parse_cell(cell))]
+    imported = lessons.bound_names(trees[0]) if trees else []
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return StepResult(
+        [f"the first cell imports {name}, but no cell uses it" for name in sorted({*imported} - used - FOR_LEARNERS)]
+    )
+
+
 def _state_time(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
     lesson_time.write_stated_time(lesson.path)
     return StepResult()
@@ -148,8 +164,14 @@ def _build_student_copy(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 
 def _solve(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
-    solved_notebooks.solve_lessons([lesson.stem], ROOT / "tests" / "solved")
-    return StepResult()
+    folder = ROOT / "tests" / "solved"
+    solved_notebooks.solve_lessons([lesson.stem], folder)
+    return StepResult(
+        [
+            f"tests/solved/{stem}.ipynb differs from solutions/{stem}.md: run `coginst ready {stem}`"
+            for stem in solved_notebooks.find_stale(folder)
+        ]
+    )
 
 
 def _test_mutants(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
@@ -166,7 +188,8 @@ def _test_mutants(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 
 def _judge_blind_answers(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
-    answers = [answer for file in blind_answers.read_blind_answers().values() for answer in file]
+    files = blind_answers.read_blind_answers()
+    answers = [answer for file in files.values() for answer in file]
     judged = [answer for answer in answers if answer.exercise.partition("/")[0] in exercises]
     changed = blind_answers.find_changed_verdicts(judged)
     pending = blind_answers.find_pending(all_members(), answers)
@@ -176,7 +199,9 @@ def _judge_blind_answers(lesson: Lesson, exercises: Sequence[str]) -> StepResult
         for name in pending
         if name.partition("/")[0] in exercise_names(lesson)
     ]
-    return StepResult(changed, reminders)
+    paths = [path.relative_to(ROOT).as_posix() for path, file in files.items() if not changed.keys().isdisjoint(file)]
+    command = [f"`coginst answers {shlex.join(paths)} --write` stores the new verdicts"] if paths else []
+    return StepResult([*changed.values(), *command], reminders)
 
 
 def _update_pages(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
@@ -192,6 +217,34 @@ def _list_claims(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
         claims.find_wrong_quotes(claims.read_claims()),
         [f"a new claim without a marked test (intervention or observation): {sentence}" for sentence in new],
     )
+
+
+def _lint(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
+    names = [name for name in _changed_files(lesson) if (ROOT / name).is_file()]
+    commands = [[".ci/lint_prose.py", *names]]
+    python_files = [name for name in names if name.endswith(".py")]
+    has_ruff = importlib.util.find_spec("ruff") is not None
+    if has_ruff and python_files:
+        options = ["--force-exclude", "--output-format=concise", *python_files]
+        commands += [["-m", "ruff", *ruff, *options] for ruff in (["check", "--quiet"], ["format", "--check"])]
+    done = [
+        subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, encoding="utf-8")
+        for command in commands
+    ]
+    lines = [line for run in done if run.returncode for line in (run.stdout + run.stderr).splitlines()]
+    return StepResult(lines, [] if has_ruff else ["ruff is not installed; `make lint` installs and runs it"])
+
+
+def _changed_files(lesson: Lesson) -> list[str]:
+    """Return the files of the lesson, and all files that differ from the last commit, if there is one."""
+    own = [
+        f"solutions/{lesson.path.name}",
+        *(f"{folder}/{lesson.name}.py" for folder in ("utils/checks", "utils/checks/transfer")),
+        f"tests/course/test_{lesson.name}.py",
+    ]
+    commands = (["diff", "--name-only", "HEAD"], ["ls-files", "--others", "--exclude-standard"])
+    changed = [git_output(ROOT, *command) or "" for command in commands]
+    return sorted({*own, *"".join(changed).splitlines()})
 
 
 def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
@@ -214,6 +267,7 @@ def _run_tests(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 STEPS: Sequence[Step] = (
     Step("exercises", _find_missing_checks, "Declare the exercise, or call its check in the lesson."),
+    Step("imports", _find_unused_imports, "Remove the name from the first cell."),
     Step("stated time", _state_time, "Correct solutions/."),
     Step("student copy", _build_student_copy, "Correct solutions/; or move your own work out of course/."),
     Step("solved notebook", _solve, "Correct the answer in solutions/, or its check."),
@@ -221,10 +275,11 @@ STEPS: Sequence[Step] = (
     Step(
         "blind answers",
         _judge_blind_answers,
-        "Read the new messages. If they are right, run `coginst answers FILE --write` for the file of the answer.",
+        "Read the new messages. If they are right, run this command.",
     ),
     Step("pages", _update_pages, "Add a row to README.md, in the form of the other rows."),
     Step("claims", _list_claims, "Quote the lesson exactly in the mark of the test."),
+    Step("lint", _lint, "Run `make format`, and correct what it leaves."),
     Step(
         "tests",
         _run_tests,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -66,6 +67,22 @@ def solve_lessons(names: list[str], out: str | Path, source: str | Path | None =
     for target, text in texts.items():
         lessons.write_atomically(target, text)
     return list(texts)
+
+
+def find_stale(folder: Path, source: Path = ROOT / "solutions") -> list[str]:
+    """Return the stems of the lessons whose solved notebook in `folder` is missing or has other cells."""
+    stale = []
+    for path in lessons.all_lessons(source):
+        stored = folder / f"{path.stem}.ipynb"
+        cells = json.loads(stored.read_text(encoding="utf-8"))["cells"] if stored.exists() else None
+        if cells is None or list(map(_cell_input, cells)) != list(map(_cell_input, solved_notebook(path)["cells"])):
+            stale.append(path.stem)
+    return stale
+
+
+def _cell_input(cell: dict) -> tuple:
+    """Return everything of a cell that does not come from a run."""
+    return cell["id"], cell["cell_type"], "".join(cell["source"]), cell["metadata"]
 
 
 def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:

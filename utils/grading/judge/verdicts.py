@@ -75,6 +75,8 @@ class Judge:
     """Grades submissions one after the other in a sandbox.
 
     Args:
+        sandbox: where the answers run.
+        limits: the resource limits for one exercise.
         with_answers: the stems of the lessons whose answers the students have received. If a student's own answer to
             an exercise of these lessons does not pass, `yours` returns the reference answer.
         seed: the seed of the numbers in random cases; None for the numbers that every learner's notebook uses.

@@ -102,7 +102,7 @@ def masked_then_renormalised(weights, mask):
     return kept / kept.sum(-1)
 
 
-# %% masked_then_renormalised wrong (property rows_sum_to_one): takes the row sum as one minus the hidden part, which holds only if rows summed to one
+# %% masked_then_renormalised wrong (misconception one-minus-hidden): takes the row sum as one minus the hidden part, which holds only if rows summed to one
 def masked_then_renormalised(weights, mask):
     hidden = (weights * ~mask).sum(dim=-1, keepdim=True)
     return weights * mask / (1 - hidden)

@@ -33,7 +33,7 @@ def masked_then_renormalised(
     return kept / kept.sum(dim=-1)
 
 
-# %% masked_then_renormalised wrong (difference factor): adds 1e-6 to the sum, so a row sums to less than one; shows when the visible weights are as small as that
+# %% masked_then_renormalised wrong (property rows_sum_to_one): adds 1e-6 to the sum, so a row sums to less than one; shows when the visible weights are as small as that
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -42,7 +42,7 @@ def masked_then_renormalised(
     return kept / (kept.sum(dim=-1, keepdim=True) + 1e-6)
 
 
-# %% masked_then_renormalised wrong (property rows_sum_to_one): divides by 1 minus the hidden weights; shows when the visible weights are tiny (rounding) or the rows did not sum to one
+# %% masked_then_renormalised wrong (misconception one-minus-hidden): divides by 1 minus the hidden weights; shows when the visible weights are tiny (rounding) or the rows did not sum to one
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:

@@ -95,7 +95,7 @@ def masked_then_renormalised(weights, mask):
     kept = weights.masked_fill(mask, 0)
     return kept / kept.sum(dim=-1, keepdim=True)
 
-# %% masked_then_renormalised wrong (difference factor): a constant against division by zero is added to the sum, so a row whose visible weights are tiny does not sum to one
+# %% masked_then_renormalised wrong (property rows_sum_to_one): a constant against division by zero is added to the sum, so a row whose visible weights are tiny does not sum to one
 def masked_then_renormalised(weights, mask):
     kept = weights * mask
     return kept / (kept.sum(dim=-1, keepdim=True) + 1e-6)

@@ -63,8 +63,25 @@ class CausalAttention(nn.Module):
         return self.dropout(torch.softmax(scores, dim=-1)) @ self.W_value(x)
 
 
-# %% masked_then_renormalised wrong (difference factor_by_row): subtracts the hidden weights from the row sums
+# %% masked_then_renormalised wrong (misconception one-minus-hidden): subtracts the hidden weights from the row sums
 def masked_then_renormalised(weights, mask):
     total = weights.sum(dim=-1, keepdim=True)
     visible = total - (weights * ~mask).sum(dim=-1, keepdim=True)
     return weights * mask / visible
+
+
+# %% masked_then_renormalised wrong (misconception sum-with-a-floor): the row sum is never below 1e-5
+def masked_then_renormalised(weights, mask):
+    kept = weights * mask
+    return kept / kept.sum(dim=-1, keepdim=True).clamp(min=1e-5)
+
+
+# %% masked_then_renormalised wrong (misconception sum-with-a-floor): normalises with an eps of 1e-5
+def masked_then_renormalised(weights, mask):
+    return torch.nn.functional.normalize(weights * mask, p=1, dim=-1, eps=1e-5)
+
+
+# %% masked_then_renormalised wrong (property rows_sum_to_one): the row sum is never below 1e-7
+def masked_then_renormalised(weights, mask):
+    kept = weights * mask
+    return kept / kept.sum(dim=-1, keepdim=True).clamp(min=1e-7)

@@ -62,7 +62,7 @@ def masked_then_renormalised(
     return masked / masked.sum(dim=1, keepdim=True)
 
 
-# %% masked_then_renormalised wrong (property rows_sum_to_one): subtle, divides by 1 minus the hidden weight; shows when the rows did not sum to one before
+# %% masked_then_renormalised wrong (misconception one-minus-hidden): subtle, divides by 1 minus the hidden weight; shows when the rows did not sum to one before
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
