@@ -402,6 +402,15 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
     assert answers == ["y = x", "z = x"], "the files in the commands exist and contain the answers"
 
 
+def test_an_answer_that_is_not_python_is_not_offered_as_a_misconception(graded):
+    answers = ("def softmax(x:", "def softmax(x): return x")
+    students = zip(("s1", "s2"), answers)
+    pages = graded([LessonResult(id, SOFTMAX, "k", (wrong("softmax", f"Read {a}", answer=a),)) for id, a in students])
+    assert len(re.findall("coginst misconception", pages["class.html"])) == 1
+    assert [text for name, text in pages.items() if name.startswith("clusters/")] == [f"{answers[1]}\n"]
+    assert "Read def softmax(x:" in pages["class.html"]
+
+
 def test_a_long_message_is_cut_on_the_class_page_only(graded):
     long = LessonResult("s1", SOFTMAX, "k", (wrong("softmax", "It stopped: " + "word " * 2000, reason="raised"),))
     report = graded([long])
