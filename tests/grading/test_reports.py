@@ -159,11 +159,18 @@ def test_moodle_gets_a_user_in_every_row_and_no_zero_for_what_was_not_graded(gra
     assert header[2] == "Email address" and rows[0][2] == "ada@x.org"
 
 
+def test_moodle_gets_no_email_address_as_an_id_number(graded):
+    """A grading worksheet without ID numbers leaves only the email address to find a user."""
+    header, row = table(graded(students=(Student("ada@x.org", "Ada Lovelace", "ada@x.org"),))["moodle.csv"])
+    assert header[:2] == ["Full name", "Email address"] and row[:2] == ["Ada Lovelace", "ada@x.org"]
+
+
 def test_gradescope_gets_what_an_autograder_writes(graded):
     files = {name: json.loads(text) for name, text in graded().items() if name.startswith("gradescope/")}
     assert set(files) == {f"gradescope/{stem}/{id}.json" for stem in (SOFTMAX, SELF, MASK) for id in ("s1", "s2")}
     made = files[f"gradescope/{SOFTMAX}/s1.json"]
     assert made["score"] == 1.0 and made["output"] == "02 Attention without training: 1 passed, 1 failed"
+    assert made["tests"][0]["output"] == "passed, right in 5 cases."
     assert made["tests"][1] == {
         "name": "softmax", "score": 0.0, "max_score": 1.0, "status": "failed", "output": "failed. A sum.",
         "output_format": "text", "visibility": "visible",
