@@ -23,14 +23,13 @@ from typing import Any
 import yaml
 
 from utils import lessons
-from utils.exercises.exercise import all_exercises, find_exercise
+from utils.exercises.exercise import all_exercises, family_members, find_exercise
 from utils.grading.intake.folders import write_text
 from utils.grading.reports.learning.families import name_mistake_families
 from utils.grading.reports.learning.messages import Message
 from utils.learning.sharing import FILE_NAME
 
 ITEMS = lessons.ROOT / "utils" / "learning" / "items"
-MEMBERS = ("first", "second", "third", "fourth")
 Attempt = dict[str, Any]
 
 
@@ -82,14 +81,14 @@ class SimulatedExercise:
         messages: the messages that a wrong answer can lead to.
         families: for each message about a mistake that several lessons share, the name of this mistake. An exercise has
             at most one, so that at most one mistake can return in it.
-        is_transfer: whether it is a transfer exercise.
+        members: the tasks of a transfer exercise; empty for other exercises.
     """
 
     lesson: str
     name: str
     messages: list[Message]
     families: dict[Message, str]
-    is_transfer: bool = False
+    members: tuple[str, ...] = ()
 
 
 @functools.cache
@@ -104,6 +103,11 @@ def simulated_course(numbers: tuple[str, ...] = ()) -> list[SimulatedExercise]:
         if numbers and lesson[:2] not in numbers:
             continue
         for exercise in group:
+            if exercise.member:
+                members = tuple(member.member for member in family_members(exercise))
+                message = Message(lesson, exercise.name, "difference")
+                course.append(SimulatedExercise(lesson, exercise.name, [message], {}, members))
+                continue
             ids = [misconception.id for misconception in exercise.misconceptions]
             chosen = returning.get(exercise.name)
             shared = [id for id in ids if chosen and families[exercise.name, id] == chosen][:1]
@@ -114,15 +118,14 @@ def simulated_course(numbers: tuple[str, ...] = ()) -> list[SimulatedExercise]:
             messages.append(Message(lesson, exercise.name, "shape"))
             known = {messages[0]: chosen} if chosen else {}
             course.append(SimulatedExercise(lesson, exercise.name, messages, known))
-        name = f"transfer_{lesson[3:]}"
-        course.append(SimulatedExercise(lesson, name, [Message(lesson, name, "difference")], {}, True))
     return course
 
 
 def _choose_returning_mistakes(families: Mapping[tuple[str, str], str]) -> dict[str, str]:
     """Return the mistake that can return in each exercise.
 
-    An exercise has at most one such mistake. A chosen mistake can return in every exercise that recognises it.
+    An exercise has at most one such mistake. A chosen mistake can return in every exercise that recognises it, so no
+    transfer exercise recognises it: there, a mistake that returns would change the rate of first attempts that pass.
     """
     exercises_of: dict[str, set[str]] = defaultdict(set)
     for (exercise, _), family in families.items():
@@ -130,7 +133,8 @@ def _choose_returning_mistakes(families: Mapping[tuple[str, str], str]) -> dict[
     chosen: dict[str, str] = {}
     for family in sorted(exercises_of, key=lambda name: (-len(exercises_of[name]), name)):
         is_in_several = len({find_exercise(name).lesson for name in exercises_of[family]}) > 1
-        if is_in_several and not exercises_of[family] & chosen.keys():
+        is_in_transfer = any(find_exercise(name).member for name in exercises_of[family])
+        if is_in_several and not is_in_transfer and not exercises_of[family] & chosen.keys():
             chosen |= dict.fromkeys(exercises_of[family], family)
     return chosen
 
@@ -171,9 +175,9 @@ class SimulatedLearner:
 
     def _solve(self, exercise: SimulatedExercise) -> None:
         self.made, self.count = set(), 0
-        self.member = self.rng.choice(MEMBERS) if exercise.is_transfer else ""
+        self.member = self.rng.choice(exercise.members) if exercise.members else ""
         returning, possible = self._possible_messages(exercise)
-        first = self.rates.transfer if exercise.is_transfer else self.rates.first_attempt
+        first = self.rates.transfer if exercise.members else self.rates.first_attempt
         if not returning and self.rng.random() < first:
             self._attempt(exercise, None)
             return
@@ -304,13 +308,13 @@ def simulate_class(
     course = simulated_course() if course is None else course
     files = []
     for number in range(learners):
-        rng = random.Random(f"{seed} {number}")
+        rngs = {part: random.Random(f"{seed} {number} {part}") for part in ("attempts", "questions", "inventory")}
         shared = {
             "format": 1,
             "course": "0.3.0",
-            "attempts": SimulatedLearner(rates, rng).work_through(course),
-            "questions": answer_questions(rates, rng),
-            "inventory": answer_inventory(rates, rng),
+            "attempts": SimulatedLearner(rates, rngs["attempts"]).work_through(course),
+            "questions": answer_questions(rates, rngs["questions"]),
+            "inventory": answer_inventory(rates, rngs["inventory"]),
         }
         files.append(json.dumps(shared).encode())
     return files

@@ -368,7 +368,7 @@ def test_a_report_about_facts_has_no_table():
             LESSON.format(body="return x").replace("def row_sums(x)", "@undefined\ndef row_sums(x)"),
             "NameError: name 'undefined'",
         ),
-        (LESSON.format(body="return x.sum("), "does not parse: line"),
+        (LESSON.format(body="return x.sum("), "is not valid Python: line"),
     ],
 )
 def test_yours_says_why_an_earlier_lesson_cannot_be_loaded(desk, tmp_path, monkeypatch, capsys, text, why):

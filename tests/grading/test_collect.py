@@ -271,6 +271,15 @@ def test_equal_files_of_two_students_are_reported_unless_they_are_untouched(inta
     assert done.rows[0].explanation == snapshot
 
 
+def test_an_equal_file_that_was_replaced_is_called_an_older_version(intake):
+    """Alan hands in Ada's file, and later a file of his own."""
+    intake({f"{id}/{SOFTMAX}.ipynb": MINE for id in ("s1", "s2")})
+    later = intake({f"s2/{SOFTMAX}.ipynb": OTHER}, time=(2026, 3, 2, 12, 0, 0))
+    ada, alan = explanations(later, collector.SAME_FILE)
+    assert ada.startswith("It is byte for byte the same as the file of s2 (an older version), ")
+    assert alan.startswith("An older version is byte for byte the same as the file of s1, ")
+
+
 CLASS = [f"s{n}" for n in range(40)]
 WORDS = {  # the words that each student of a class of forty adds to a lesson, and who is reported
     "a copied file": ({"s3": "rare", "s7": "rare"}, ["s3", "s7"]),

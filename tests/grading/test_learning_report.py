@@ -13,7 +13,7 @@ from tests.grading.submission_files import read_tree
 from tests.grading.test_learning_statistics import attempt
 from tests.grading.test_reports import RESULTS, Page
 from utils.cli.commands import app
-from utils.exercises.exercise import all_exercises
+from utils.exercises.exercise import all_exercises, family_members, find_exercise
 from utils.grading.intake.roster import Student, format_roster
 from utils.grading.judge.results import ExerciseResult, LessonResult, write_result
 from utils.grading.reports.learning.messages import measure_messages, read_outcomes
@@ -53,6 +53,19 @@ def words(result):
     return " ".join((result.output + (result.stderr if result.stderr_bytes else "")).split())
 
 
+def test_the_simulated_class_attempts_the_transfer_exercises_of_the_course():
+    transfer = {(e.lesson, e.name): e.members for e in simulated_course() if e.members}
+    families = [e for e in all_exercises().values() if e.member]
+    assert {name for _, name in transfer} == {e.name for e in families}
+    assert "00" not in {lesson[:2] for lesson, _ in transfer}
+    assert {e.name for e in simulated_course()} == set(all_exercises())
+    (mix_texts,) = (members for (_, name), members in transfer.items() if name == "mix_texts")
+    members = {
+        attempt.member for record in parse_class(40) for attempt in record.attempts if attempt.exercise == "mix_texts"
+    }
+    assert members == set(mix_texts) == {e.member for e in family_members(find_exercise("mix_texts"))}
+
+
 # --- the page -------------------------------------------------------------------------------------------------
 
 
@@ -73,6 +86,8 @@ def test_the_page_shows_every_part_and_names_nobody(collected):
     assert "About 10 learners shared a record" in page.text
     assert "fewer than 5 learners" in page.text and "counts as not passed" in page.text
     assert "not assigned at random" in page.text
+    assert "a dash for" in page.text and "fewer than 5 learners read that message" in page.text
+    assert "Questions of form A" in page.text and not re.search(r"\b(items?|members?)\b", page.text, re.IGNORECASE)
 
 
 def test_the_page_loads_nothing_and_runs_one_script(collected):

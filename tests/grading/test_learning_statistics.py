@@ -318,7 +318,7 @@ def test_near_95_percent_of_the_intervals_contain_the_true_rate(learners, classe
 def test_the_simulated_class_exposes_the_two_classic_errors():
     """The average of individual gains, and a count of all readings, are far from the true rates."""
     rates, course = Rates(), simulated_course(LESSONS)
-    files = [parse_shared(content) for content in simulate_class(400, 2, rates, course)]
+    files = [parse_shared(content) for content in simulate_class(400, 1, rates, course)]
     scores = [
         [fmean(a.choice == "correct" for a in file.inventory if a.sitting == number) for number in (1, 2)]
         for file in files

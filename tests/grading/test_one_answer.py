@@ -39,6 +39,25 @@ def test_the_course_s_own_answer_does_not_stand_in_for_one_that_is_none():
         report_answer("softmacks", "")
 
 
+def test_the_error_of_a_value_is_explained_as_in_the_notebook():
+    message = report_answer("attn_scores", "attn_scores = inputs @ inputs").message
+    own, _, explanation = message.partition(" This means: ")
+    assert own == "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x3 and 6x3)."
+    assert explanation.startswith("a matrix product needs ")
+    assert "This means" not in report_answer("attn_scores", "attn_scores = int('x')").message
+
+
+@pytest.mark.parametrize(
+    "name, source", [("softmax", "def softmax(x, dim):\n    return (x"), ("attn_scores", "attn_scores = (inputs")]
+)
+def test_a_syntax_error_is_reported_with_its_line(name, source):
+    """The cell of `attn_scores` has another line above the answer."""
+    assert report_answer(name, source).message == (
+        f"The cell of `{name}` in 02_simplified_attention.ipynb cannot be run, because it is not valid Python:"
+        f" line 2, `{source.splitlines()[-1].strip()}`: '(' was never closed."
+    )
+
+
 def test_it_does_not_run_as_who_reads_it(tmp_path):
     evil = f"import os\nos.mkdir({str(tmp_path / 'made')!r})\ndef row_sums(x):\n    return x.sum(dim=0)"
     assert AnswerFactory.from_name("row_sums").judge(evil).misconception == "sums-columns"

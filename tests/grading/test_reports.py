@@ -159,11 +159,18 @@ def test_moodle_gets_a_user_in_every_row_and_no_zero_for_what_was_not_graded(gra
     assert header[2] == "Email address" and rows[0][2] == "ada@x.org"
 
 
+def test_moodle_gets_no_email_address_as_an_id_number(graded):
+    """A grading worksheet without ID numbers leaves only the email address to find a user."""
+    header, row = table(graded(students=(Student("ada@x.org", "Ada Lovelace", "ada@x.org"),))["moodle.csv"])
+    assert header[:2] == ["Full name", "Email address"] and row[:2] == ["Ada Lovelace", "ada@x.org"]
+
+
 def test_gradescope_gets_what_an_autograder_writes(graded):
     files = {name: json.loads(text) for name, text in graded().items() if name.startswith("gradescope/")}
     assert set(files) == {f"gradescope/{stem}/{id}.json" for stem in (SOFTMAX, SELF, MASK) for id in ("s1", "s2")}
     made = files[f"gradescope/{SOFTMAX}/s1.json"]
     assert made["score"] == 1.0 and made["output"] == "02 Attention without training: 1 passed, 1 failed"
+    assert made["tests"][0]["output"] == "passed, right in 5 cases."
     assert made["tests"][1] == {
         "name": "softmax", "score": 0.0, "max_score": 1.0, "status": "failed", "output": "failed. A sum.",
         "output_format": "text", "visibility": "visible",
@@ -400,6 +407,15 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
     commands = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
     answers = [(tmp_path / command).read_text(encoding="utf-8")[:5] for command in commands]
     assert answers == ["y = x", "z = x"], "the files in the commands exist and contain the answers"
+
+
+def test_an_answer_that_is_not_python_is_not_offered_as_a_misconception(graded):
+    answers = ("def softmax(x:", "def softmax(x): return x")
+    students = zip(("s1", "s2"), answers)
+    pages = graded([LessonResult(id, SOFTMAX, "k", (wrong("softmax", f"Read {a}", answer=a),)) for id, a in students])
+    assert len(re.findall("coginst misconception", pages["class.html"])) == 1
+    assert [text for name, text in pages.items() if name.startswith("clusters/")] == [f"{answers[1]}\n"]
+    assert "Read def softmax(x:" in pages["class.html"]
 
 
 def test_a_long_message_is_cut_on_the_class_page_only(graded):

@@ -46,6 +46,10 @@ READ = {
         'ID,"Vollständiger Name",E-Mail-Adresse,Status\n"Teilnehmer/in 4711","Ada Lovelace",ada@x.org,-\n',
         [Student("ada@x.org", "Ada Lovelace", "ada@x.org", moodle="4711")],
     ),
+    "Moodle's grading worksheet with ID numbers, in German": (
+        'ID,"Vollständiger Name",ID-Nummer,E-Mail-Adresse\n"Teilnehmer/in 4711","Ada Lovelace",u77,ada@x.org\n',
+        [Student("u77", "Ada Lovelace", "ada@x.org", moodle="4711")],
+    ),
     "Gradescope": (GRADESCOPE, [Student("u77", "Ada Lovelace", "ada@x.org", "A")]),
     "an address for an id": ("name,email\nAda,ada@x.org\n", [Student("ada@x.org", "Ada", "ada@x.org")]),
 }

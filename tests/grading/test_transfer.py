@@ -139,9 +139,18 @@ def test_the_reports_of_a_class_of_three_show_the_copy(judge, tmp_path):
     ]
     assert rows[2]["task code"] == code_of(2)
     class_page = (tmp_path / "report" / "class.html").read_text(encoding="utf-8")
-    assert "3 answers need a look" in class_page and "Zoe" not in class_page
+    assert "2 cases need a look" in class_page and "Zoe" not in class_page
     student_page = (tmp_path / "report" / "students" / "s3.html").read_text(encoding="utf-8")
     assert "another learner" not in student_page and "You solved another task" in student_page
+
+
+def test_the_task_of_a_page_without_a_code_is_unknown(judge, tmp_path):
+    (tmp_path / "handed-in").mkdir()
+    (tmp_path / "handed-in" / "roster.csv").write_text(format_roster([Student("s1", "Ada")]), encoding="utf-8")
+    write_result(tmp_path / "results", grade_page(judge, page(SOURCES[0])))
+    write_reports(tmp_path / "results", out=tmp_path / "report")
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "report" / "transfer.csv").read_text(encoding="utf-8-sig")))
+    assert (row["task code"], row["task"], row["state"]) == ("", "", "passed")
 
 
 def test_the_sandbox_contains_no_transfer_exercises(sandbox):

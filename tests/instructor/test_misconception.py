@@ -66,7 +66,7 @@ def test_it_is_written_into_the_checks_and_then_recognised(wrong, tmp_path):
     environment = environment_without("PYTEST_") | {"PYTHONPATH": str(root)}
     words = "You took cosh. Softmax takes exp."
     done = run_python(*command, "--id", "takes-cosh", "--message", words, cwd=root, env=environment)
-    assert done.returncode == 0 and "Names of the lesson" not in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     done = run_python(*command, cwd=root, env=environment)
     assert f"✗ softmax: {words}" in done.stdout
     done = run_python(*command, "--id", "takes-cosh", cwd=root, env=environment)
@@ -90,6 +90,15 @@ def test_a_value_becomes_a_function():
     assert stub.free_names == ["inputs"]
 
 
+def test_a_value_loses_its_check_and_its_annotations():
+    cell = 'scores: Float[Tensor, "6"] = torch.zeros(6)\nattn_scores_2 = scores  # zeros\ncheck(attn_scores_2=attn_scores_2)'
+    stub = make_stub(find_exercise("attn_scores_2"), cell, "zeros")
+    assert stub.free_names == ["torch"] and "check" not in stub.function_source
+    result = {}
+    exec(f"import torch\n{stub.function_source}\nresult = _attn_scores_2_zeros()", result)
+    assert result["result"].tolist() == [0.0] * 6
+
+
 @pytest.mark.parametrize(
     "source, id",
     [
@@ -109,6 +118,13 @@ def test_an_answer_that_does_not_parse_cannot_be_one():
         make_stub(find_exercise("softmax"), "def softmax(x, dim):\n    return (x", "takes-cosh")
 
 
+def test_an_answer_that_does_not_parse_is_not_offered_as_one(tmp_path):
+    (tmp_path / "answer.py").write_text("def softmax(x, dim):\n    return (x", encoding="utf-8")
+    done = misconception("softmax", tmp_path / "answer.py")
+    assert done.stdout.startswith("✗ softmax: ") and "--id" not in done.output
+    assert done.exit_code == 2 and "the answer does not parse (line 2: " in done.output
+
+
 def test_a_table_that_is_not_written_out_is_left_alone(tmp_path, snapshot):
     path = tmp_path / "checks.py"
     path.write_text('exercise("softmax", misconceptions=made())\n', encoding="utf-8")
@@ -124,11 +140,12 @@ def test_a_table_that_is_not_written_out_is_left_alone(tmp_path, snapshot):
         "import torch\n\nclass Own(nn.Module): pass\n\ndef softmax(x, dim):\n    return Own()(x)",
         "@jaxtyped\ndef softmax(x, dim):\n    return x",
         "def softmax(x, dim, by=TEN):\n    return x * by",
+        "def softmax(x, dim):\n    return share(power(x), dim)",
         "def case(x):\n    return x\n\ndef softmax(x, dim):\n    return case(x)",
     ],
-    ids=["a base class", "a decorator", "a default value", "a name that is taken"],
+    ids=["a base class", "a decorator", "a default value", "two functions", "a name that is taken"],
 )
-def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_path, source, snapshot):
+def test_an_answer_whose_names_do_not_fit_the_checks_is_not_written(tmp_path, source, snapshot):
     path = tmp_path / "simplified_attention.py"
     text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
@@ -136,6 +153,19 @@ def test_an_answer_that_would_stop_the_checks_from_loading_is_not_written(tmp_pa
         add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), source, "takes-cosh"))
     assert str(error.value) == snapshot
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_value_that_needs_the_lesson_s_names_is_not_written(tmp_path):
+    path = tmp_path / "simplified_attention.py"
+    text = (ROOT / "utils" / "checks" / path.name).read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    exercise = find_exercise("attn_scores")
+    source = "attn_scores = inputs @ inputs\ncheck(attn_scores=attn_scores)"
+    with pytest.raises(StubError, match="the answer uses inputs, but simplified_attention.py does not define it"):
+        add_stub(path, exercise, make_stub(exercise, source, "forgot-transpose"))
+    assert path.read_text(encoding="utf-8") == text
+    add_stub(path, exercise, make_stub(exercise, source.replace("inputs", "INPUTS"), "forgot-transpose"))
+    assert "    attn_scores = INPUTS @ INPUTS\n    return attn_scores\n" in path.read_text(encoding="utf-8")
 
 
 def test_a_long_message_can_be_laid_out():

@@ -253,7 +253,9 @@ def test_a_cell_that_does_not_parse_or_that_exits_says_so(tmp_path):
     module = lessons.load_lesson(path)
     assert module.A == 2
     with pytest.raises(
-        AttributeError, match="the cell of 'softmax' does not parse: line 3 of it, '\\(' was never closed"
+        AttributeError,
+        match=f"The cell of `softmax` in {path.name} cannot be run, because it is not valid Python: line 3,"
+        " `return x.exp\\(`: '\\(' was never closed",
     ):
         module.softmax
     with pytest.raises(AttributeError, match="could not define 'C': SystemExit: 3"):

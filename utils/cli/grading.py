@@ -82,7 +82,7 @@ def report(
         return
     from utils.grading.reports import report_writer
     from utils.grading.reports.html_parts import format_count
-    from utils.grading.reports.transfer_table import transfer_rows
+    from utils.grading.reports.transfer_table import count_noted_cases
 
     with report_errors():
         done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
@@ -93,9 +93,9 @@ def report(
         if tally.incidents:
             incidents = format_count(len(tally.incidents), "incident")
             print_warning(f"{incidents}, listed in {done.folder / 'incidents.csv'}.")
-        if noted := sum(bool(row.note) for row in transfer_rows(tally)):
-            answers = format_count(noted, "transfer exercise needs", "transfer exercises need")
-            print_warning(f"{answers} a look: see {done.folder / 'transfer.csv'}.")
+        if cases := count_noted_cases(tally):
+            need = format_count(cases, "case in the transfer exercises needs", "cases in the transfer exercises need")
+            print_warning(f"{need} a look: see {done.folder / 'transfer.csv'}.")
         if done.unknown_students:
             print_warning(f"Left out, because they are not on the roster: {', '.join(done.unknown_students)}.")
 

@@ -405,14 +405,13 @@ def misconception(
             )
             raise typer.Exit(1)
         if stub is None:
+            maker.parse_answer(source)  # an answer that does not parse cannot become a misconception
             typer.echo(f"\nTo make it a misconception: coginst misconception {exercise} {answer} --id what-is-wrong")
             return
         path = lessons.ROOT / "utils" / "checks" / f"{target.lesson}.py"
-        needs = maker.add_stub(path, target, stub)
+        maker.add_stub(path, target, stub)
         typer.echo(f"\nWritten into {path}: {id}")
         print_warning("Read the new code before you run anything: from now on it is part of the course.")
-        if needs:
-            print_warning(f"The new code uses names of the lesson that the checks do not define: {', '.join(needs)}")
         if not message:
             print_warning("Replace the TODO with a message that says what is wrong.")
         typer.echo(f"Next: make format, pytest tests/checks -k {exercise}; to use it on a class: coginst grade")

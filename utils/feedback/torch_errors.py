@@ -84,6 +84,12 @@ def _misspelling_message(text: str) -> str:
     return f"{where} has no `{match[3]}`. Did you mean `{suggestion}`?"
 
 
+def explain_further(failure: Failure) -> str:
+    """Explain an error whose own text is also shown. Return "" if there is no explanation beyond this text."""
+    words = explain_failure(failure, "")
+    return "" if not failure.text or words.startswith(failure.text.splitlines()[0][:40]) else words
+
+
 def explain_failure(failure: Failure, exercise_name: str) -> str:
     """Explain an error to a learner. For an error that is not in the table, return the first line of its own text."""
     missing = re.search(rf"'{exercise_name}' object has no attribute '(\w+)'", failure.text)

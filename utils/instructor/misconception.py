@@ -29,14 +29,12 @@ class MisconceptionStub:
         function_source: the source of the wrong function or class.
         table_entry: the line for the exercise's table of misconceptions.
         free_names: the names that the function reads but does not bind.
-        load_time_names: those free names that it reads when the checks are loaded, such as a base class.
         bound_names: the names that it binds at module level, except imports.
     """
 
     function_source: str
     table_entry: str
     free_names: list[str]
-    load_time_names: list[str]
     bound_names: list[str]
 
 
@@ -53,8 +51,28 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
         )
     if any(wrong.id == id for wrong in exercise.misconceptions):
         raise ValueError(f"{exercise.name} already has a misconception called {id}.")
+    tree = parse_answer(source)
+    if exercise.name not in bound_names(tree):
+        raise ValueError(f"the answer does not define {exercise.name!r}.")
+    name = f"_{exercise.name}_{id.replace('-', '_')}"
+    tree.body = [node for node in tree.body if not _is_check(node)]
+    tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
+    function = (_wrap_value if exercise.kind == "value" else _rename_definition)(tree, exercise.name, name)
+    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
+    entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
+    stub_tree = ast.parse(function)
+    free_names = read_names(function).difference(bound_names(stub_tree), dir(builtins))
+    return MisconceptionStub(function, entry, sorted(free_names), bound_names(stub_tree, imports=False))
+
+
+def parse_answer(source: str) -> ast.Module:
+    """Return the syntax tree of an answer.
+
+    Raises:
+        ValueError: the source is not valid Python, or is nested too deeply.
+    """
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except SyntaxError as error:
         place = f"line {error.lineno}: " if error.lineno else ""
         raise ValueError(
@@ -62,25 +80,12 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
         ) from None
     except (RecursionError, MemoryError):
         raise ValueError("the answer is nested too deeply, so it cannot run as a misconception.") from None
-    if exercise.name not in bound_names(tree):
-        raise ValueError(f"the answer does not define {exercise.name!r}.")
-    name = f"_{exercise.name}_{id.replace('-', '_')}"
-    function = (
-        _rename_definition(tree, exercise.name, name)
-        if exercise.kind != "value"
-        else _wrap_value(source, exercise.name, name)
-    )
-    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
-    entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
-    stub_tree = ast.parse(function)
-    free_names = read_names(function).difference(bound_names(stub_tree), dir(builtins))
-    return MisconceptionStub(
-        function,
-        entry,
-        sorted(free_names),
-        sorted(free_names & read_names(function, in_functions=False)),
-        bound_names(stub_tree, imports=False),
-    )
+
+
+def _is_check(node: ast.stmt) -> bool:
+    """Return whether a statement only calls `check`, which the checks do not define."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
 
 
 class _AnnotationStripper(ast.NodeTransformer):
@@ -107,8 +112,7 @@ class _AnnotationStripper(ast.NodeTransformer):
 
 
 def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
-    """Return the answer's cell with its definition renamed, and without annotations and docstrings."""
-    tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
+    """Return the answer's cell with its definition renamed."""
     for node in ast.walk(tree):
         if isinstance(node, Definition) and node.name == old:
             node.name = new
@@ -117,20 +121,17 @@ def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
     return ast.unparse(tree)
 
 
-def _wrap_value(source: str, value: str, name: str) -> str:
+def _wrap_value(tree: ast.Module, value: str, name: str) -> str:
     """Turn the cell that computes a value into a function without arguments."""
-    return f"def {name}():\n{textwrap.indent(source.strip(), '    ')}\n    return {value}"
+    return f"def {name}():\n{textwrap.indent(ast.unparse(tree), '    ')}\n    return {value}"
 
 
-def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[str]:
+def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> None:
     """Add a stub to a lesson's checks: its function, and its entry in the table of misconceptions.
 
-    Returns:
-        The names that the function needs when it is called but that the checks do not define.
-
     Raises:
-        StubError: the `misconceptions=` argument in the declaration is not a dict literal, or the checks could not be
-            loaded with the stub.
+        StubError: the `misconceptions=` argument in the declaration is not a dict literal, the stub needs a name that
+            the file does not define, or it defines a name that the file already uses.
     """
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -139,29 +140,28 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> list[st
         raise StubError(
             f"the misconceptions of {exercise.name} in {path.name} are not written as a dict, so nothing was added."
         )
-    known = set(bound_names(tree))
-    _require_loadable(path, stub, known)
+    _require_names(path, stub, set(bound_names(tree)))
     lines = text.splitlines()
     last = table.values[-1]
     assert last.end_lineno is not None  # ast.parse always sets end_lineno
     lines.insert(last.end_lineno, f"        {stub.table_entry}")
     lines[statement.lineno - 1 : statement.lineno - 1] = [*stub.function_source.splitlines(), "", ""]
     write_atomically(path, "\n".join(lines) + "\n")
-    return [name for name in stub.free_names if name not in known]
 
 
-def _require_loadable(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Check that the checks can be loaded with the stub.
+def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
+    """Check that the file defines every name that the stub needs, and no name that the stub defines.
 
     The stub is not executed, because nobody has reviewed it yet.
 
     Raises:
         StubError: the answer needs a name that the file does not define, or defines a name that the file already uses.
     """
-    if missing := [name for name in stub.load_time_names if name not in known]:
+    if missing := [name for name in stub.free_names if name not in known]:
         raise StubError(
-            f"Nothing was written: the answer needs {', '.join(missing)} while it is loaded, but {path.name} does not"
-            " define it. Import it there first, or remove it from the answer."
+            f"Nothing was written: the answer uses {', '.join(missing)}, but {path.name} does not define"
+            f" {'it' if len(missing) == 1 else 'them'}. Edit the answer: use names of {path.name}, or define the"
+            " missing names inside the answer."
         )
     if taken := [name for name in stub.bound_names if name in known]:
         raise StubError(

@@ -13,7 +13,7 @@ from typing import Any
 from utils.lessons.cells import Cell, Lesson, read_lesson
 from utils.lessons.files import ROOT
 from utils.lessons.names import bound_names
-from utils.lessons.syntax import Definition, find_parse_errors, parse_cell
+from utils.lessons.syntax import Definition, find_parse_errors, parse_cell, parse_error_text
 
 # The loaded module of each file, with the file's modification time and size.
 _loaded: dict[tuple[Path, str], tuple[tuple[int, int], ModuleType]] = {}
@@ -85,8 +85,8 @@ def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:
         if name in failed:
             why = failed[name]
             if isinstance(why, SyntaxError):
-                place = f"line {why.lineno} of it, {why.msg}" if why.lineno else why.msg  # NUL has no line.
-                raise AttributeError(f"in {lesson.path.name} the cell of {name!r} does not parse: {place}") from why
+                cell = f"The cell of `{name}` in {lesson.path.name}"
+                raise AttributeError(f"{cell} {parse_error_text(why)}") from why
             raise AttributeError(f"{lesson.path.name} could not define {name!r}: {type(why).__name__}: {why}") from why
         raise AttributeError(f"{lesson.path.name} defines no {name!r}.")
 

@@ -118,11 +118,9 @@ def _explain_error(error: BaseException, source: str) -> str:
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
     from utils.exercises.observe import Failure
-    from utils.feedback.torch_errors import explain_failure
+    from utils.feedback.torch_errors import explain_further
 
-    failure = Failure(type(error).__name__, str(error))
-    words = explain_failure(failure, "")
-    return "" if not failure.text or words.startswith(failure.text.splitlines()[0][:40]) else words
+    return explain_further(Failure(type(error).__name__, str(error)))
 
 
 def is_defined_above(name: str | None, source: str) -> bool:

@@ -21,7 +21,7 @@ FILES = {  # the file, and words of the output
     ),
     "terminal codes": (ANSWER + r"raise ValueError('\x1b[2J\u202e')", "softmax"),
     "it never ends": (ANSWER + "while True: pass", "still running"),
-    "NUL": (ANSWER + "return '\0'", "does not parse"),
+    "NUL": (ANSWER + "return '\0'", "is not valid Python"),
     "deep": (ANSWER + "return " + "-" * 20_000 + "x", "softmax"),
     "empty": ("", "softmax"),
     "not UTF-8": ((ANSWER + "return 'ä'").encode("latin-1"), "not UTF-8"),

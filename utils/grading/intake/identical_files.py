@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from utils import lessons
-from utils.grading.intake.versions import SubmissionVersion
+from utils.grading.intake.versions import SubmissionVersion, group_versions
 from utils.instructor.publish import iter_published_copies
 
 MOST_IDS = 5  # students in an explanation
@@ -17,6 +17,7 @@ MOST_IDS = 5  # students in an explanation
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
     """Yield each version that equals another student's version, with an explanation. Leave out usual files."""
+    current = {(group[0].student.id, group[0].file_digest) for group in group_versions(versions).values()}
     by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
     for version in versions:
         if version.code_digest is not None:
@@ -31,8 +32,9 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
             cells[version.student.id] |= changed_cells(version)
         for group in shared:
             if not _is_usual(changed_cells(next(iter(group.values()))), set(group), cells):
+                older = {id for id, version in group.items() if (id, version.file_digest) not in current}
                 for id, version in group.items():
-                    yield version, _explain(sorted(group.keys() - {id}))
+                    yield version, _explain(id, sorted(group.keys() - {id}), older)
 
 
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
@@ -54,10 +56,12 @@ def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -
     return math.comb(len(cells), 2) * chance >= 1
 
 
-def _explain(others: list[str]) -> str:
+def _explain(id: str, others: list[str], older: set[str]) -> str:
+    """Explain that a student's file equals the files of `others`. `older` are the ids whose file is an older version."""
     more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
-    ids = ", ".join(others[:MOST_IDS])
-    return f"It is byte for byte the same as the file of {ids}{more}, and few other students wrote these answers."
+    ids = ", ".join(f"{other} (an older version)" if other in older else other for other in others[:MOST_IDS])
+    file = "An older version" if id in older else "It"
+    return f"{file} is byte for byte the same as the file of {ids}{more}, and few other students wrote these answers."
 
 
 def changed_cells(version: SubmissionVersion) -> set[str]:

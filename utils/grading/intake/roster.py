@@ -17,8 +17,8 @@ from utils.grading.runner.framing import clean_text
 
 # The accepted names of each column in English and German, in lower case, without spaces, dots, hyphens or underscores.
 HEADERS = {
-    "id": "id studentid studentnumber studentno idnumber idnummer sid matriculationnumber matrikelnummer username"
-    " anmeldename",
+    "id": "id studentid studentnumber studentno sid matriculationnumber matrikelnummer username anmeldename",
+    "id number": "idnumber idnummer",  # a grading worksheet may also have a column "ID", with the participants
     "name": "name fullname student studentname displayname vollständigername",
     "first": "firstname first givenname vorname",
     "last": "lastname last surname familyname nachname",
@@ -162,7 +162,7 @@ def _find_columns(header: list[str], path: Path) -> dict[str, int]:
     if "sis" in columns or "login" in columns:  # In Canvas's gradebook, "ID" is Canvas's internal number.
         columns |= {"canvas": columns.pop("id")} if "id" in columns and "canvas" not in columns else {}
     named = "name" in columns or "last" in columns
-    if not named or not columns.keys() & {"id", "email", "canvas", "sis", "login"}:
+    if not named or not columns.keys() & {"id", "id number", "email", "canvas", "sis", "login"}:
         cells = ", ".join(repr(cell.strip()) for cell in header)
         raise RosterError(
             f"{path}: a roster needs the columns id and name (email, section and others are optional). Its first line"
@@ -177,7 +177,8 @@ def _student(cells: Mapping[str, str], place: str) -> Student:
     # Keep only the number in Moodle's "Participant 1234".
     numbers = re.findall(r"\d+", cells.get("moodle", ""))
     known = {column: cells.get(column, "") for column in ("email", "section", "canvas", "sis", "login", "hub")}
-    id = cells.get("id") or known["sis"] or known["login"] or known["canvas"] or known["email"]
+    ids = (cells.get("id"), cells.get("id number"), *(known[column] for column in ("sis", "login", "canvas", "email")))
+    id = next(filter(None, ids), "")
     name = cells.get("name") or f"{cells.get('first', '')} {cells.get('last', '')}".strip()
     if not id or not name:
         lacking = "id" if not id else "name"

@@ -20,6 +20,7 @@ from utils.exercises.exercise import Exercise, Sampler
 from utils.exercises.runner import Runner, cached_cases
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
 from utils.feedback.report import Report
+from utils.feedback.torch_errors import explain_further
 from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.judge.sandbox import WALL_CLOCK_FACTOR, RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
@@ -336,8 +337,13 @@ def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)
-    reason = "structure" if failure.type == "NotADefinition" else "raised"
-    return Verdict(Report(name, "failed", str(missing), reason=reason), "failed", may_be_blocked=reason == "raised")
+    if failure.type == "NotADefinition":
+        return Verdict(Report(name, "failed", str(missing), reason="structure"), "failed")
+    # As in the notebook, the explanation of an error follows the error's own text.
+    text = str(missing) if str(missing).endswith((".", "!", "?")) else f"{missing}."
+    words = explain_further(failure)
+    message = f"{text} This means: {words}" if words else text
+    return Verdict(Report(name, "failed", message, reason="raised"), "failed", may_be_blocked=True)
 
 
 def _todo_report(name: str, message: str) -> Report:

@@ -12,7 +12,7 @@ from utils import show
 from utils.grading.reports.html_parts import format_count, format_percent, render_page
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
-from utils.grading.reports.transfer_table import transfer_rows
+from utils.grading.reports.transfer_table import count_noted_cases
 
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
@@ -77,7 +77,7 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
         families=[family for family in tally.mistake_families() if len(family.students) > 1],
         clusters=sorted(clusters, key=lambda cluster: len(cluster[0].students) == 1),
         tries=[row for row in tally.median_tries() if row[1] > 1],
-        transfer_notes=sum(bool(row.note) for row in transfer_rows(tally)),
+        transfer_cases=count_noted_cases(tally),
         incident_counts={kind: len(students) for kind, students in incidents.items()},
     )
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 
 from utils.grading.intake.csv_tables import format_csv
-from utils.grading.judge.results import LessonResult
+from utils.grading.judge.results import ExerciseResult, LessonResult
 from utils.grading.reports.student_page import describe_states
 from utils.grading.reports.tally import Tally, lesson_title
 
@@ -56,13 +56,15 @@ def canvas_csv(tally: Tally) -> str:
 
 
 def moodle_csv(tally: Tally) -> str:
-    """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number").
+    """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number" or "Email address").
 
-    The cells of ungraded lessons are empty.
+    It has no column "ID number" if the email addresses stand in for missing numbers. The cells of ungraded lessons are
+    empty.
     """
-    columns = {"ID number": "id", "Full name": "name"}
-    if all(student.email for student in tally.students):
-        columns["Email address"] = "email"
+    emails = all(student.email for student in tally.students)
+    numbers = not emails or all(student.id != student.email for student in tally.students)
+    columns = {"ID number": "id"} if numbers else {}
+    columns |= {"Full name": "name"} | ({"Email address": "email"} if emails else {})
     rows = (
         [getattr(student, name) for name in columns.values()] + _points_or_empty(scores)
         for student, scores in zip(tally.students, tally.scores)
@@ -74,6 +76,12 @@ def _points_or_empty(scores: Sequence[float | str]) -> list[str]:
     return ["" if isinstance(score, str) else f"{score:g}" for score in scores]
 
 
+def _state_and_message(exercise: ExerciseResult) -> str:
+    """Return the state and the message; the message of a passed exercise starts with its state."""
+    is_named = exercise.message.startswith(f"{exercise.state},")
+    return exercise.message if is_named else f"{exercise.state}. {exercise.message}".strip()
+
+
 def gradescope_json(result: LessonResult) -> str:
     """Return one student's results in a lesson, in the format of Gradescope's `results.json`."""
     tests = [
@@ -82,7 +90,7 @@ def gradescope_json(result: LessonResult) -> str:
             "score": exercise.points,
             "max_score": exercise.max_points,
             "status": "passed" if exercise.state == "passed" else "failed",
-            "output": f"{exercise.state}. {exercise.message}".strip(),
+            "output": _state_and_message(exercise),
             "output_format": "text",
             "visibility": "visible",
         }

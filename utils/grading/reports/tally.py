@@ -25,6 +25,7 @@ from utils.grading.judge.results import (
     read_result,
     ungraded_result,
 )
+from utils.instructor.misconception import parse_answer
 
 WRONG = ("failed", "stopped")  # states of an answer that exists but does not pass
 MAX_TRIES = 10_000  # Larger numbers in a student's own progress file are ignored.
@@ -72,6 +73,15 @@ class Mistake:
         answer = answer.strip("\n")
         if answer and (not self.example or (len(answer), answer) < (len(self.example), self.example)):
             self.example, self.author = answer, student
+
+    @property
+    def has_valid_example(self) -> bool:
+        """Whether the example is valid Python, or there is no example."""
+        try:
+            parse_answer(self.example)
+        except ValueError:
+            return False
+        return True
 
     @property
     def name(self) -> str:
@@ -199,9 +209,12 @@ class Tally:
     def failure_clusters(self) -> list[Mistake]:
         """Return the failures that match no misconception, grouped by equal wrong results or errors.
 
-        The largest group is first.
+        The largest group is first. Answers that are not valid Python are left out, because they cannot become
+        misconceptions.
         """
-        return _commonest_first(m for m in self.mistakes.values() if not m.id and m.reason != "stopped")
+        return _commonest_first(
+            m for m in self.mistakes.values() if not m.id and m.reason != "stopped" and m.has_valid_example
+        )
 
     def median_tries(self) -> list[tuple[str, float, int]]:
         """Return (exercise, median tries, number of students) for all exercises with known tries, most tries first.

@@ -21,6 +21,11 @@ class TransferRow:
     result: ExerciseResult
     note: str
 
+    @property
+    def has_own_code(self) -> bool:
+        """Whether the page shows a task code that only one learner should have."""
+        return bool(self.result.task_code) and not self.result.task_code.startswith(FIXED)
+
 
 def transfer_rows(tally: Tally) -> list[TransferRow]:
     """Return one row for each transfer exercise that a student handed in.
@@ -40,11 +45,18 @@ def transfer_rows(tally: Tally) -> list[TransferRow]:
     return rows
 
 
+def count_noted_cases(tally: Tally) -> int:
+    """Count what an instructor should look at. Answers with the same task code are one case."""
+    noted = (row for row in transfer_rows(tally) if row.note)
+    return len({(row.lesson, row.result.task_code if row.has_own_code else row.student) for row in noted})
+
+
 def transfer_csv(tally: Tally) -> str:
     """Return `transfer.csv`: one row for each transfer exercise that a student handed in."""
     rows = []
     for row in transfer_rows(tally):
         result = row.result
-        task = [row.lesson, result.name, result.task_code, result.member]
+        member = result.member if result.task_code else ""  # only the code shows which task the student got
+        task = [row.lesson, result.name, result.task_code, member]
         rows.append([row.student.id, row.student.name, *task, result.state, row.note])
     return format_csv(["id", "name", "lesson", "exercise", "task code", "task", "state", "note"], rows)

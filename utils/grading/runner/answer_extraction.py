@@ -16,7 +16,7 @@ from utils.exercises.timeout import Timeout
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message
 from utils.lessons.loading import CellRunner
 from utils.lessons.names import nested_code, read_globals, read_names
-from utils.lessons.syntax import find_parse_errors, parse_cell
+from utils.lessons.syntax import find_parse_errors, parse_cell, parse_error_text
 
 
 @dataclass
@@ -212,8 +212,9 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
     checking = [cell.index for cell, tree in trees if binding and cell.index >= binding[0] and _is_checked(tree, name)]
     if not binding:
         broken = next((error for cell in lesson.cells if (error := find_parse_errors(cell).get(name))), None)
-        why = f" seems to define {name!r} in a cell that does not parse" if broken else f" defines no {name!r}"
-        raise AnswerNotFound(f"{lesson.path.name}{why}.", broken)
+        cell = f"The cell of `{name}` in {lesson.path.name}"
+        why = f"{cell} {parse_error_text(broken)}." if broken else f"{lesson.path.name} defines no {name!r}."
+        raise AnswerNotFound(why, broken)
     last = max(checking) if checking and kind == "value" else max(binding)
     runner, stopped = CellRunner(lesson, names), None
     for cell, tree in trees:
