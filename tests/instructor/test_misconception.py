@@ -91,7 +91,7 @@ def test_a_value_becomes_a_function():
 
 
 def test_a_value_loses_its_check_and_its_annotations():
-    cell = 'scores: Float[Tensor, "6"] = torch.zeros(6)\nattn_scores_2 = scores  # zeros\ncheck(attn_scores_2=attn_scores_2)'
+    cell = 'scores: Float[Tensor, "6"] = torch.zeros(6)\nattn_scores_2 = scores\ncheck(attn_scores_2=attn_scores_2)'
     stub = make_stub(find_exercise("attn_scores_2"), cell, "zeros")
     assert stub.free_names == ["torch"] and "check" not in stub.function_source
     result = {}

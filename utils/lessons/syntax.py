@@ -59,9 +59,11 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
 
 def parse_error_text(error: SyntaxError | ValueError) -> str:
     """Say that a cell cannot be run and why, without a full stop; the sentence lacks its subject, the cell."""
-    place = f"line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""  # NUL has no line
-    code = f", `{error.text.strip()}`" if place and error.text and error.text.strip() else ""
-    return f"cannot be run, because it is not valid Python: {place}{code}{': ' * bool(place)}{getattr(error, 'msg', error)}"
+    why = str(error)
+    if isinstance(error, SyntaxError):
+        line = f"line {error.lineno}, `{(error.text or '').strip()}`: " if error.lineno else ""  # NUL has no line
+        why = f"{line}{error.msg}"
+    return f"cannot be run, because it is not valid Python: {why}"
 
 
 def statement_rows(node: ast.stmt) -> range:

@@ -57,7 +57,7 @@ def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -
 
 
 def _explain(id: str, others: list[str], older: set[str]) -> str:
-    """Explain that a student's file equals the files of `others`. `older` are the ids whose file is an older version."""
+    """Explain that a student's file equals those of `others`. `older` are the ids whose file is an older version."""
     more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
     ids = ", ".join(f"{other} (an older version)" if other in older else other for other in others[:MOST_IDS])
     file = "An older version" if id in older else "It"
