@@ -171,7 +171,7 @@ RIGHT = {
 @pytest.fixture
 def no_departure(monkeypatch):
     """Leave out the step at which an answer departs, which quotes line numbers."""
-    monkeypatch.setattr("utils.feedback.diagnose.find_departure", lambda probe, wrong: None)
+    monkeypatch.setattr("utils.feedback.failure_report.find_departure", lambda probe, wrong: None)
 
 
 @pytest.mark.usefixtures("no_departure")

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,16 +114,18 @@ root_only = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation that only root can write to, in a folder that every user can read."""
-    folder = tmp_path_factory.mktemp("installation")
-    for parent in (folder, *folder.parents):
-        if parent.owner() == "root" and parent.name.startswith(("pytest-", "popen-")):
-            parent.chmod(0o755)
-    folder.chmod(0o755)
-    shutil.copytree(ROOT / "utils", folder / "utils", ignore=shutil.ignore_patterns("__pycache__"))
-    copy_lessons(folder / "course")
-    return folder
+def installation() -> Iterator[Path]:
+    """An installation that only root can write to, in a folder that every user can read.
+
+    The folder is not one of pytest's: each new session of pytest hides the folders of all sessions from other users.
+    """
+    with tempfile.TemporaryDirectory(prefix="coginst-installation-") as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "installation"
+        folder.mkdir()
+        shutil.copytree(ROOT / "utils", folder / "utils", ignore=shutil.ignore_patterns("__pycache__"))
+        copy_lessons(folder / "course")
+        yield folder
 
 
 def copy_lessons(folder: Path) -> None:
