@@ -20,7 +20,7 @@ from utils.feedback.phrases import call_text
 
 
 def influence_text(probe: Probe, wrong: list[Trial]) -> str:
-    """Name a part of an input whose influence on the result of a wrong trial is wrong.
+    """Name a part of an input that should influence the result but does not, or the other way round.
 
     Returns:
         A sentence with a leading space, or "" if no such part is found.
