@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,11 +11,13 @@ import numpy as np
 
 from utils.show.arguments import parse_names, parse_numbers, shape_text
 from utils.show.colours import DIVERGING, FAINT, INK, MUTED, PAPER, SERIES, VERMILION
-from utils.show.drawing_types import ArrayLike, Axes, Figure
+from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import write_numbers
-from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, new_figure
+from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_canvas, new_chart, new_figure
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text
+
+DASHED: dict[str, Any] = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (3, 2))}
 
 
 @course_theme()
@@ -97,21 +101,30 @@ def circuits(
     between = 0.25 if sides is None else 0.75 if numbers else 0.3
     limit, side_limit = float(np.abs(grid).max()) or 1.0, 1.0 if sides is None else float(np.abs(sides).max()) or 1.0
     labels = [f"x{i + 1}" for i in range(D - 1)] + ["y"] if D * cell > 1.3 else None
-    figure, words = new_figure(), []
     wide = D * cell + between + (cell if sides is not None else 0)
     high = D * cell + (0.15 if by_head else 0.4)
+    right = (across - 1) * wide + D * cell + (cell + 0.12 if sides is not None else 0)
+    bottom = (math.ceil(len(grid) * columns / across) - 1) * high + D * cell
+    figure, axes = new_canvas(1, 1, right, bottom)
+    words, write = [], functools.partial(axes.text, color=MUTED, size=SMALL)
     for k, square in enumerate(grid.reshape(-1, D, D)):
         i, j = divmod(k, across)
-        x, y = 1.5 + j * wide, BENCH - 1.5 - D * cell - i * high
-        axes = _draw_square(figure, x, y, cell, square, limit, numbers, labels)
-        axes.axvline(D - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
+        x, y = j * wide, i * high
+        _draw_cells(axes, x, y, cell, square, limit, numbers)
+        axes.plot([x + (D - 1) * cell] * 2, [y, y + D * cell], **DASHED)
+        for n, label in enumerate(labels or []):
+            middle = (n + 0.5) * cell
+            write(x + middle, y - 0.03, label, ha="center", va="bottom", size=SMALL - 1, color=INK)
+            write(x - 0.03, y + middle, label, ha="right", va="center", size=SMALL - 1, color=INK)
         if not (by_head and i):
-            axes.set_title(called[k], size=SMALL, color=INK, weight="bold", pad=16 if labels else 5)
+            above = y - (0.22 if labels else 0.07)
+            write(x + D * cell / 2, above, called[k], color=INK, weight="bold", ha="center", va="bottom")
         if rows > 1 and j == 0:
-            axes.set_ylabel(f"head {i}", color=SERIES[i % len(SERIES)], weight="bold")
+            colour, middle = SERIES[i % len(SERIES)], y + D * cell / 2
+            write(x - 0.08, middle, f"head {i}", color=colour, weight="bold", ha="right", va="center", rotation=90)
         if sides is not None:
-            column = _draw_square(figure, x + D * cell + 0.12, y, cell, sides[k][:, None], side_limit, numbers, None)
-            column.set_title("OV", size=SMALL, color=MUTED, pad=5)
+            _draw_cells(axes, x + D * cell + 0.12, y, cell, sides[k][:, None], side_limit, numbers)
+            write(x + D * cell + 0.12 + cell / 2, y - 0.07, "OV", ha="center", va="bottom")
         name = f"{called[j]}, head {i}" if rows > 1 else called[k]
         words.append(_describe_head(name, square, None if sides is None else sides[k]))
     return finish_picture(figure, title, "The products of each head's weights", "\n".join(words))
@@ -200,24 +213,15 @@ def against(x: ArrayLike, y: ArrayLike, xlabel: str, ylabel: str, title: str | N
     return finish_picture(figure, title, "Two answers to each question", words)
 
 
-def _draw_square(
-    figure: Figure, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool, labels: Any
-) -> Axes:
-    """Draw signed numbers as colours, with a dashed line above the last row and optional labels on top and left."""
+def _draw_cells(axes: Axes, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool) -> None:
+    """Draw signed numbers as coloured cells, from (x, y) in inches, with a dashed line above the last row."""
     n, m = values.shape
-    axes = new_axes(figure, x, y, m * cell, n * cell)
-    axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto")
-    axes.spines[:].set(visible=True, color=FAINT)
-    axes.axhline(n - 1.5, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
-    axes.set(xticks=[], yticks=[])
-    if labels:
-        axes.xaxis.tick_top()
-        axes.set_xticks(range(m), labels, size=SMALL - 1)
-        axes.set_yticks(range(n), labels, size=SMALL - 1)
-        axes.tick_params(length=0, pad=2)
+    right, bottom = x + m * cell, y + n * cell
+    axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto", extent=(x, right, bottom, y))
+    axes.plot([x, right, right, x, x], [y, y, bottom, bottom, y], color=FAINT, linewidth=0.8, clip_on=False)
+    axes.plot([x, right], [bottom - cell] * 2, **DASHED)
     if numbers:
         write_numbers(axes, values, cell, SMALL - 1)
-    return axes
 
 
 def _describe_head(name: str, square: np.ndarray, side: np.ndarray | None) -> str:

@@ -63,12 +63,18 @@ def hide_frame(axes: Axes) -> None:
 
 
 def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEXT) -> None:
-    """Write the unmasked numbers into cells that are `cell` inches wide, in colours that are legible on the cells."""
+    """Write the unmasked numbers into the newest image in legible colours. Its cells are `cell` inches wide."""
+    image, (rows, columns) = axes.images[-1], values.shape
+    left, right, bottom, top = image.get_extent()
     for (i, j), value in np.ma.ndenumerate(values):
-        text, image = number_text(value), axes.images[0]
+        text, x, y = (
+            number_text(value),
+            left + (j + 0.5) / columns * (right - left),
+            top + (i + 0.5) / rows * (bottom - top),
+        )
         colour = text_colour_on(tuple(image.to_rgba(value)) if np.isfinite(value) else (1, 1, 1))
         fitting = fit_font_size(text, size, cell * 0.9)
-        axes.text(j, i, text, ha="center", va="center", color=colour, size=fitting)
+        axes.text(x, y, text, ha="center", va="center", color=colour, size=fitting)
 
 
 def draw_cell_borders(axes: Axes, shape: tuple[int, ...], colour: str, width: float) -> None:
