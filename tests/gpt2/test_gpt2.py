@@ -58,7 +58,7 @@ def test_the_vocabulary_follows_from_the_merges_alone():
 
 def test_all_special_tokens_are_end_of_text():
     tokenizer = gpt2.load_tokenizer()
-    assert type(tokenizer).__name__.startswith("GPT2Tokenizer") and len(tokenizer) == 50257
+    assert tokenizer.is_fast and len(tokenizer) == 50257
     assert tokenizer.bos_token_id == tokenizer.eos_token_id == tokenizer.unk_token_id == tokenizer.pad_token_id == 50256
     assert tokenizer.encode("a<|endoftext|>b") == [64, 50256, 65]
     assert tokenizer.encode("Mary", return_tensors="pt").tolist() == [[24119]]

@@ -17,10 +17,11 @@ from utils.gpt2.sources import Source, WeightsError, source
 from utils.gpt2.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
-    from transformers.models.gpt2 import GPT2LMHeadModel, GPT2Tokenizer
+    from transformers import PreTrainedTokenizerFast
+    from transformers.models.gpt2 import GPT2LMHeadModel
 
 
-def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, GPT2Tokenizer]:
+def load_gpt2(path: str | os.PathLike | None = None) -> tuple[GPT2LMHeadModel, PreTrainedTokenizerFast]:
     """Return the model (in eval mode, float32, on the CPU) and its tokenizer. Later calls return the same model.
 
     The model uses the "eager" implementation of attention, so that `output_attentions=True` returns the attention

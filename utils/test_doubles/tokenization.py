@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.gpt2 import load_tokenizer
-from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer, build_vocabulary, read_merges
+from utils.gpt2.tokenizer import END_OF_TEXT, backend_tokenizer, build_vocabulary, read_merges, wrap_backend
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from tokenizers import Tokenizer
-    from transformers.models.gpt2 import GPT2Tokenizer
+    from transformers import PreTrainedTokenizerFast
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
@@ -70,7 +70,7 @@ class LazyTokenizer:
         return backend_tokenizer() if self.n_merges is None else _small_backend(self.n_merges)
 
     @property
-    def _complete(self) -> GPT2Tokenizer:
+    def _complete(self) -> PreTrainedTokenizerFast:
         return load_tokenizer() if self.n_merges is None else _load_small_tokenizer(self.n_merges)
 
 
@@ -92,16 +92,8 @@ def _small_backend(n_merges: int) -> Tokenizer:
 
 
 @functools.cache
-def _load_small_tokenizer(n_merges: int) -> GPT2Tokenizer:
-    from transformers.models.gpt2 import GPT2Tokenizer
-
-    vocabulary, merges = _small_tables(n_merges)
-    return GPT2Tokenizer(
-        vocab=vocabulary,
-        merges=merges,  # pyright: ignore[reportArgumentType]  # transformers' annotation does not allow pairs
-        pad_token=END_OF_TEXT,
-        model_max_length=int(1e9),
-    )
+def _load_small_tokenizer(n_merges: int) -> PreTrainedTokenizerFast:
+    return wrap_backend(_small_backend(n_merges))
 
 
 class FakeModelOutput(NamedTuple):
