@@ -21,10 +21,11 @@ def test_the_oracle_is_run_once_for_all_checks(declare_exercise):
     assert len(runs) == first > 0
 
 
-def test_cases_with_other_numbers_are_not_cached(declare_exercise):
+def test_cases_are_sampled_again_when_the_cache_key_changes(declare_exercise):
     """The numbers of a case may come from a file or a setting, which can change."""
     numbers = [3.0]
-    double = declare_exercise(cases=lambda rand: [case(torch.full((2,), numbers[0]))])
+    sample = lambda rand: [case(torch.full((2,), numbers[0]))]
+    double = declare_exercise(cases=sample, cache_key=lambda: numbers[0])
     assert diagnose(double, lambda x: torch.full_like(x, 10.0)).table.expected == [["6.0000", "6.0000"]]
     numbers[0] = 5.0
     assert diagnose(double, lambda x: x + 6.0).table.expected == [["10.0000", "10.0000"]]

@@ -277,8 +277,8 @@ def exercise(
             default is yes for a class. For a function, the default is no: gradients only help to explain wrong results.
         explain_entry: `explain_entry(index, yours, expected)`: returns a clause that says what one wrong number means.
         atol: the largest difference that counts as equal (relative to 1 or to the expected number).
-        cache_key: returns everything that the oracle and the misconceptions depend on in addition to their arguments,
-            such as the installed GPT-2. Their results on a case are cached until this value changes.
+        cache_key: returns everything that the cases, and the results of the oracle and the misconceptions on a case,
+            depend on, such as the installed GPT-2. Cases and results are cached until this value changes.
         steps: for a value, the intermediate values that its cell computes, by name.
         milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
             order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.milestones`.

@@ -65,11 +65,16 @@ def changed_paths(name: str, before: Any, after: Any) -> list[str]:
 
 def _module_contents(module: nn.Module) -> dict[str, Any]:
     """Return a module's parameters, buffers, plain attributes and number of hooks, without those of its submodules."""
-    contents = {n: v for n, v in vars(module).items() if not n.startswith("_") and is_plain_data(v)}
+    own = vars(module).keys() - _MODULE_ATTRIBUTES
+    contents = {n: v for n in own if not n.startswith("_") and is_plain_data(v := vars(module)[n])}
+    contents["training"] = module.training
     contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
     contents |= dict(module._buffers)
     hooks = len(module._forward_hooks) + len(module._forward_pre_hooks) + len(module._backward_hooks)
     return contents | {"hooks": hooks}
+
+
+_MODULE_ATTRIBUTES = vars(nn.Module()).keys()
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
