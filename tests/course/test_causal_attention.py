@@ -476,15 +476,17 @@ def test_it_agrees_with_torch(device):
     assert torch.allclose(ca(x), out, atol=1e-6)
 
 
-@pytest.mark.claim("nothing that comes later can change them")
+@pytest.mark.claim("later tokens cannot change them if their values are finite")
 def test_the_past_does_not_know_the_future():
-    """Later tokens do not change earlier results. If the mask allows everything, they change all results."""
+    """Later tokens do not change earlier results, but an open mask does, and so does an infinite later value."""
     ca, open_layer, x = layer(), layer(), texts(2, 6, 5)
     open_layer.mask.fill_(True)
     for t in range(1, 6):
         other = torch.cat((x[:, :t], texts(2, 6 - t, 5, seed=t)), 1)
         assert torch.equal(ca(x)[:, :t], ca(other)[:, :t]) and not torch.allclose(ca(x)[:, t:], ca(other)[:, t:])
         assert ((open_layer(x) - open_layer(other))[:, :t].abs().amax(-1) > 1e-4).all()
+    infinite = torch.cat((x[:, :-1], torch.full_like(x[:, -1:], torch.inf)), 1)
+    assert ca(infinite)[:, :-1].isnan().all()  # the weight is 0, and 0 times infinity is nan
 
 
 def test_batches_lengths_and_single_texts():
@@ -935,7 +937,7 @@ def dropout_errors():
 @pytest.mark.claim(
     "dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
 )
-@pytest.mark.claim("If all texts are new, nothing can be learned by heart, and dropout does not help.")
+@pytest.mark.claim("With new texts in every step, dropout does not help here.")
 def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
     """With dropout the error on other texts falls, for each seed; not if no text is seen twice."""
     learnt, other = ({p: dropout_errors[False, p][:, i] for p in (0.0, 0.3)} for i in (0, 1))

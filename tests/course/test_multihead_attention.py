@@ -757,7 +757,7 @@ def test_how_many_operations_the_two_classes_start():
     ]
 
 
-@pytest.mark.claim("A `view` without a transpose gives entries to the wrong heads.")
+@pytest.mark.claim("A `view` without a transpose can give entries to the wrong heads.")
 @pytest.mark.parametrize("heads, seq", [(1, 5), (2, 1), (2, 4), (3, 5), (4, 2)])
 def test_a_view_without_a_transpose_gives_entries_to_the_wrong_heads(heads, seq):
     """The transpose is removed: the result differs unless there is only one head or one position."""

@@ -355,7 +355,7 @@ def test_stretched_scores_sharpen_the_weights(seed):
     assert torch.allclose((torch.ones(6) * 4).softmax(0), torch.full((6,), 1 / 6))
 
 
-@pytest.mark.claim("The largest power is now e⁰ = 1, so nothing overflows")
+@pytest.mark.claim("The largest power is now e⁰ = 1, so no power overflows")
 @pytest.mark.claim("The sum is at least 1, so nothing is divided by zero")
 @pytest.mark.claim("float32 rounds it to 0, and 0 / 0 is `nan`")
 @pytest.mark.parametrize("seed", range(3))
