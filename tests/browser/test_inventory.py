@@ -12,7 +12,7 @@ from utils import explore
 from utils.learner_data.progress import read_reviews
 from utils.learning.inventory import read_inventory
 
-QUESTION = "Why is one layer not enough for words of different lengths?"  # a quiz of lesson 08
+QUESTION = "Why was one layer not enough here for words of different lengths?"  # a quiz of lesson 08
 CELLS = ["from utils import progress\n\nprogress().inventory()", "progress().warm_up()"]
 
 

@@ -267,7 +267,7 @@ def test_scale_and_shift_leave_no_trace():
     assert (F.layer_norm(x, (16,), eps=1e-6) - F.layer_norm(x / 1000, (16,), eps=1e-6)).abs().max() > 0.1
 
 
-@pytest.mark.claim("it also decides how much tiny differences are enlarged")
+@pytest.mark.claim("it also limits how much tiny differences are enlarged")
 def test_what_eps_does():
     """Without eps, equal numbers give nan and tiny differences grow to variance 1; with eps 1e-4 they reach 0.5."""
     tiny = torch.tensor([-0.01, 0.01, -0.01, 0.01], dtype=torch.float64)

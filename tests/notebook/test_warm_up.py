@@ -14,7 +14,7 @@ from utils.notebook.warm_up import load_warm_up
 START = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
 LATER = START + timedelta(days=1)
 VARIANCE, MEAN, SQUARED = "The variance:", "The mean of the output:", "The squared error after 300 steps:"  # 06, 06, 04
-QUIZ = "Why is one layer not enough for words of different lengths?"  # 08
+QUIZ = "Why was one layer not enough here for words of different lengths?"  # 08
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_warm_up_asks_three_questions_in_their_context_and_mixes_lessons(answe
     assert asked == [
         "1. Lesson 06. What is the variance? Square −3, −1, 1 and 3, then take the mean. The variance:",
         "2. Lesson 04. What error does the head without a mask reach in training? The squared error after 300 steps:",
-        "3. Lesson 08. Why is one layer not enough for words of different lengths?",
+        "3. Lesson 08. Why was one layer not enough here for words of different lengths?",
     ]
     assert len(repr(view(LATER + timedelta(hours=1)).warm_up(9)).splitlines()) == 4
 
