@@ -330,6 +330,7 @@ def test_where_one_head_ends():
         assert abs(abs(regression.statistics(stored(1, seed).model)[0].w) - 0.52) < 0.015
 
 
+@pytest.mark.observed("and *w* ends between 0.08 and 0.14")
 @pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
 @pytest.mark.claim("with a factor of 30, between 0.05 and 0.1.")
 @pytest.mark.claim("V and O starting at six instead of three times their usual size, *w* ends between 0.08 and 0.16")
@@ -345,7 +346,7 @@ def test_the_ratio_of_the_rates_decides_w():
     sizes |= {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("SGD", "AdamW")}
     assert all(len(size) == 10 for size in sizes.values())
     assert all(0.15 < w < 0.2 for name in ("one rate", "SGD") for w in sizes[name])
-    assert all(0.08 < w < 0.15 for name in ("usual", "AdamW") for w in sizes[name])
+    assert all(0.08 <= round(w, 2) <= 0.14 for name in ("usual", "AdamW") for w in sizes[name])
     assert all(0.05 < w < 0.1 for w in sizes["30 times"])
     errors = [run["error"] for name in (*sizes, "one rate, larger start") for run in _runs(name)]
     assert max(errors) - min(errors) < 0.011

@@ -764,7 +764,7 @@ def test_the_small_model_has_not_overfitted(model, perplexity):
     assert prose.count(sentence) == 2 and perplexity(model, [sentence]) > 10 * 50257
 
 
-@pytest.mark.observed("some texts, mostly short, occur in both")
+@pytest.mark.observed("some texts, mostly short, occur in both sets")
 def test_some_texts_occur_for_both_seeds():
     """Of 5,000 texts for each seed, about 200 occur for seed 0 or 2 and for seed 1; most have fewer than 50 characters,
     fewer than a typical text.
