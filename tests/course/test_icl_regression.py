@@ -17,7 +17,7 @@ from utils.feedback.diagnose import diagnose
 from utils.instructor.answers import AnswerFactory
 from utils.models import icl_regression as regression
 from utils.models.icl_regression import stored
-from utils.models.icl_regression.study import train_run
+from utils.models.icl_regression.study import SHORT, train_run
 
 # ---------------------------------------------------------------- correct answers
 
@@ -218,7 +218,7 @@ def test_second_finding_the_layer_is_the_kernel_estimator(seed):
     assert (layer - formula).square().mean().sqrt() < 0.012 * size and 1.9 < size < 2.2
 
 
-@pytest.mark.observed("Along the curve of these pairs, *wμ* hardly changes.")
+@pytest.mark.observed("Along the curve of these pairs, *wμ* hardly changes at small *w*.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_third_finding_a_mirrored_pair_on_the_curve_and_one_gradient_step(seed):
     one, two = regression.statistics(stored(2, seed).model)
@@ -330,6 +330,7 @@ def test_where_one_head_ends():
         assert abs(abs(regression.statistics(stored(1, seed).model)[0].w) - 0.52) < 0.015
 
 
+@pytest.mark.observed("and *w* ends between 0.08 and 0.14")
 @pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
 @pytest.mark.claim("with a factor of 30, between 0.05 and 0.1.")
 @pytest.mark.claim("V and O starting at six instead of three times their usual size, *w* ends between 0.08 and 0.16")
@@ -345,7 +346,7 @@ def test_the_ratio_of_the_rates_decides_w():
     sizes |= {name: [abs(w) for run in _runs(name) for w in run["w"][0]] for name in ("SGD", "AdamW")}
     assert all(len(size) == 10 for size in sizes.values())
     assert all(0.15 < w < 0.2 for name in ("one rate", "SGD") for w in sizes[name])
-    assert all(0.08 < w < 0.15 for name in ("usual", "AdamW") for w in sizes[name])
+    assert all(0.08 <= round(w, 2) <= 0.14 for name in ("usual", "AdamW") for w in sizes[name])
     assert all(0.05 < w < 0.1 for w in sizes["30 times"])
     errors = [run["error"] for name in (*sizes, "one rate, larger start") for run in _runs(name)]
     assert max(errors) - min(errors) < 0.011
@@ -424,20 +425,26 @@ def test_equal_heads_stay_equal(seed):
     assert one.mu * two.mu < 0 and _error(different) < 0.8
 
 
-@pytest.mark.claim("The mean of y drives them apart")
+@pytest.mark.claim("The mean of y usually drives them apart")
 @pytest.mark.claim(
-    "All 12 pairs in the study ended with opposite signs. With the mean of y subtracted in training, only 2 of 12 did."
+    "The *μ* ended with opposite signs in 12 of 12 pairs; with the mean of y subtracted in training, in 2 of 12."
 )
 def test_without_the_mean_of_y_heads_keep_the_same_sign():
     """The stored runs start with the same weights and prompts, and differ only in the mean of y. Without it, two heads
-    need not be opposites: their error is as low.
+    need not be opposites: their error is as low. With it, 10 of 12 pairs have opposite w and a sum of μ near 0 after
+    1,000 steps.
     """
     opposite = {
         name: sum(run["mu"][0][0] * run["mu"][0][1] < 0 for run in _runs(name)) for name in ("a pair", "no mean of y")
     }
     assert opposite == {"a pair": 12, "no mean of y": 2} and len(_runs("a pair")) == len(_runs("no mean of y")) == 12
     assert all(run["error"] < 0.7 for run in _runs("no mean of y"))
-    assert all(abs(sum(run["mu"][0])) < 0.2 * abs(run["mu"][0][0]) for run in _runs("a pair") if run["error"] < 1)
+    assert SHORT["steps"] == 1000
+    balanced = [
+        abs(mu[0] + mu[1]) < 0.12 * abs(mu[0]) and all(a * m > 0 for a, m in zip(w, mu))
+        for (w,), (mu,) in ((run["w"], run["mu"]) for run in _runs("a pair"))
+    ]
+    assert sum(balanced) == 10
 
 
 @pytest.mark.claim("each *w* takes the sign of its *μ*")
@@ -656,7 +663,9 @@ def test_prompts_that_leak_are_diagnosed(snapshot):
     assert stable(report.message) == snapshot
 
 
-@pytest.mark.observed("Its answers are those of one step of gradient descent, and far from those of two steps.")
+@pytest.mark.observed(
+    "Its answers are close to those of one step of gradient descent, and far from those of two steps."
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_layer_takes_one_step_and_not_two(seed):
     """Distances of the layer's answers, relative to their size: one centred step about 0.02, two steps 0.26 and more,
@@ -809,10 +818,14 @@ def test_the_formula_and_more_heads_have_the_pair_s_curve():
         assert torch.allclose(curves.mean(name), curves.mean("pair"), rtol=0.04, atol=0.003), curves.mean(name)
 
 
-@pytest.mark.claim("A second step needs the error of the first step")
+@pytest.mark.claim("A second gradient step uses the error of the first step")
+@pytest.mark.claim("The second step can use the error of the first step.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
-    """The error of two steps is 0.18 or 0.12; if the second step uses the unchanged y, the error is 5 or more."""
+    """The error of two steps is 0.18 or 0.12; if the second step uses the unchanged y, the error is 5 or more.
+
+    If the first step changes every x instead of y, the second step gets the same answers from the unchanged y.
+    """
     z_q, z, y_q = regression.draw(2000, 40, 5, generator=torch.Generator().manual_seed(seed))
     pair = lambda z_q, z, rate: lesson.kernel_estimator(z_q, z, [0.05, -0.05], [rate / 0.1, -rate / 0.1])
     for first, second in ((0.89, 0.89), (0.64, 1.27)):
@@ -821,6 +834,10 @@ def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
             (pair(z_q, z, first) + pair(z_q, examples, second) - y_q).square().mean() for examples in (left, z)
         )
         assert with_it < 0.25 and without > 4
+        x, y, x_q = z[..., :5], z[..., 5:], z_q[..., :5]
+        slope, shrunk = first / 40 * x.mT @ y, x - first / 40 * x @ (x.mT @ x)
+        by_error, by_x = (x_q @ (slope + second / 40 * a.mT @ b) for a, b in ((x, y - x @ slope), (shrunk, y)))
+        assert torch.allclose(by_error, by_x, atol=1e-4)
 
 
 @pytest.mark.claim("If its layers may not change x, the error of this stack rises from 0.01 to 0.24.")

@@ -647,7 +647,7 @@ def test_keys_need_the_attention_of_earlier_blocks(model, seed):
         assert (round(score(usual), 2), round(score(alone), 2)) == (0.79, 0.08)
 
 
-@pytest.mark.claim("Heads 1.3 and 1.7 matter most, but other heads help")
+@pytest.mark.claim("In this block, heads 1.3 and 1.7 matter most, but other heads help")
 @pytest.mark.observed("In block 1, heads 1.3 and 1.7 give the most weight to the previous token")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_previous_token_heads_the_induction_scores_fall(model, seed):
@@ -670,7 +670,7 @@ def test_without_previous_token_heads_the_induction_scores_fall(model, seed):
 @pytest.mark.claim("without its heads, the model is right as often as before")
 @pytest.mark.claim("without the heads of block 1, only 38% are right")
 @pytest.mark.claim("the induction heads need what earlier blocks write")
-@pytest.mark.claim("Removing a single head shows only what the other heads cannot replace")
+@pytest.mark.claim("Removing a single head shows only what the rest of the model cannot replace")
 def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern):
     """Remove heads of block 2, best first and worst first, and all heads of blocks 1 and 3.
 
