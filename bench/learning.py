@@ -20,7 +20,7 @@ from utils.grading.reports.learning.inventory import measure_inventory
 from utils.grading.reports.learning.messages import Message, measure_messages, measure_recurrence
 from utils.learning.sharing import SharedFile, parse_shared
 
-CLASSES = {20: 300, 200: 100, 2000: 20}  # the number of classes for each number of learners
+CLASSES = {20: 2000, 200: 100, 2000: 20}  # the number of classes for each number of learners
 LESSONS = ("02", "03", "04")
 
 
@@ -31,6 +31,13 @@ def _find_families() -> dict[tuple[str, str], str]:
 
 def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
     """Yield each estimate of the report on a simulated class: what it estimates, the estimate, and the true value."""
+    yield from compare_attempts(learners, rates)
+    yield from compare_inventory(learners, rates)
+    yield from compare_questions(learners, rates)
+
+
+def compare_attempts(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
+    """Yield the estimates from the attempts at exercises, as `compare_with_truth` does."""
     for effect in measure_messages(learners):
         message = effect.message
         true = repair_rate(rates, message)
@@ -42,11 +49,19 @@ def compare_with_truth(learners: Sequence[SharedFile], rates: Rates) -> Iterator
         yield "returned", row.returned, rates.recurrence
     for row in measure_transfer(learners):
         yield "first attempt passed", row.first_attempt, rates.transfer
+
+
+def compare_inventory(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
+    """Yield the estimates from the concept inventory, as `compare_with_truth` does."""
     inventory = measure_inventory(learners)
     if inventory.gain and inventory.gain.gain:
         yield "gain", inventory.gain.gain, rates.gain
     if inventory.retention and inventory.retention.gain:
         yield "gain four weeks later", inventory.retention.gain, rates.gain * rates.retention
+
+
+def compare_questions(learners: Sequence[SharedFile], rates: Rates) -> Iterator[tuple[str, Estimate, float]]:
+    """Yield the estimates from predictions and quizzes, as `compare_with_truth` does."""
     for row in measure_calibration(learners):
         kind = "calibration, guessing" if row.sure == "guessing" else "calibration, other confidence"
         yield kind, row.right, dict(rates.right)[row.sure]

@@ -16,6 +16,8 @@ from utils.cli.commands import app
 from utils.exercises.exercise import all_exercises, family_members, find_exercise
 from utils.grading.intake.roster import Student, format_roster
 from utils.grading.judge.results import ExerciseResult, LessonResult, write_result
+from utils.grading.reports.html_parts import format_difference
+from utils.grading.reports.learning.intervals import Estimate
 from utils.grading.reports.learning.messages import measure_messages, read_outcomes
 from utils.grading.reports.learning.page import learning_page, measure_class
 from utils.grading.reports.learning.worst import find_weak_messages, misconception_source, rank_messages
@@ -86,6 +88,8 @@ def test_the_page_shows_every_part_and_names_nobody(collected):
     assert "About 10 learners shared a record" in page.text
     assert "fewer than 5 learners" in page.text and "counts as not passed" in page.text
     assert "not assigned at random" in page.text
+    columns = re.findall(r"<th[^>]*><button[^>]*>(.+?)</button>", text)
+    assert {"Difference from numbers only, points", "Minutes: median (quartiles)"} <= set(columns)
     assert "a dash for" in page.text and "fewer than 5 learners read that message" in page.text
     assert "Questions of form A" in page.text and not re.search(r"\b(items?|members?)\b", page.text, re.IGNORECASE)
 
@@ -140,6 +144,10 @@ def test_no_group_of_fewer_than_five_is_on_the_page_or_follows_from_a_total(lear
             assert len(item.learners - gains[0].learners) not in range(1, 5)
         counts = re.findall(r'<td class="number">(\d+)</td>', learning_page(result))
         assert all(int(count) % 5 == 0 or count in LESSONS for count in counts)
+
+
+def test_a_difference_has_a_sign_unless_it_is_rounded_to_zero():
+    assert format_difference(Estimate(-0.004, -0.126, 0.08)) == "0 (−13 to +8)"
 
 
 def test_fewer_than_five_learners_give_a_page_without_numbers():

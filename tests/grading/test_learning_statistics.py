@@ -1,14 +1,12 @@
-"""Test the statistics of the report on learning: published intervals, hand-made logs, and classes with known rates."""
+"""Test the statistics of the report on learning with published intervals and hand-made logs."""
 
 import json
 import math
 from statistics import fmean
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import t, ttest_1samp
 
-from bench.example_logs import Rates, repair_rate, simulate_class, simulated_course
-from bench.learning import LESSONS, count_misses
 from tests.fresh_python import printed_output
 from utils.exercises.exercise import all_exercises
 from utils.grading.reports.learning import intervals
@@ -17,6 +15,7 @@ from utils.grading.reports.learning.exercises import measure_effort, measure_tra
 from utils.grading.reports.learning.families import name_mistake_families
 from utils.grading.reports.learning.intervals import (
     MissingPackageError,
+    estimate_clustered_share,
     estimate_difference,
     estimate_ratio,
     estimate_share,
@@ -91,23 +90,47 @@ def test_learners_in_both_groups_make_the_interval_of_a_difference_narrower_if_t
     assert estimate_difference(outcomes(12, 20), outcomes(12, 20)) == pytest.approx((0, 0, 0), abs=0.05)
 
 
-def test_a_ratio_is_the_ratio_of_the_averages_with_an_interval_near_the_normal_one():
-    above, below = [0.1 * (n % 7) for n in range(500)], [1 + 0.1 * (n % 3) for n in range(500)]
+def test_a_t_test_does_not_reject_the_limits_of_a_ratio_just_yet():
+    """Fieller's limits are the ratios r for which the t test of numerator - r * denominator has a p value of 5 %."""
+    above, below = [0.1 * (n % 7) for n in range(12)], [0.3 + 0.2 * (n % 3) for n in range(12)]
     estimate = estimate_ratio(above, below)
-    value = fmean(above) / fmean(below)
-    residuals = [a - value * b for a, b in zip(above, below)]
-    error = 1.96 * math.sqrt(fmean(r * r for r in residuals) / 500) / fmean(below)
-    assert estimate.value == pytest.approx(value)
-    assert estimate[1:] == pytest.approx((value - error, value + error), abs=0.1 * error)
-    assert estimate_ratio(above, below) == estimate  # the same data, the same interval
+    assert estimate.value == pytest.approx(fmean(above) / fmean(below))
+    for limit in estimate[1:]:
+        assert ttest_1samp([a - limit * b for a, b in zip(above, below)], 0).pvalue == pytest.approx(0.05)
+    assert estimate.low < estimate.value < estimate.high
 
 
 def test_data_that_determine_no_interval_or_no_value():
     assert estimate_ratio([0.0] * 6, [0.0] * 6) is None
     same = estimate_ratio([0.5] * 6, [1.0] * 6)
     assert same.value == 0.5 and math.isnan(same.low) and math.isnan(same.high)
+    unknown = estimate_ratio([0.1, 0.3, 0.2, 0.4, 0.0], [0.0, 0.0, 0.0, 0.0, 0.1])  # the average may be 0
+    assert unknown.value == pytest.approx(10) and math.isnan(unknown.low) and math.isnan(unknown.high)
     assert point_biserial([True] * 5, [0.1, 0.2, 0.3, 0.4, 0.5]) is None
     assert point_biserial([True, True, False, False], [3.0, 3.0, 1.0, 1.0]) == pytest.approx(1)
+
+
+def wilson_distance(limit, answers, learners):
+    """Return how far a share is from a limit of its Wilson interval: so many standard errors of the limit."""
+    return t.ppf(0.975, learners - 1) * math.sqrt(limit * (1 - limit) / answers)
+
+
+def test_the_interval_of_a_share_of_answers_is_wider_if_the_answers_of_a_learner_are_alike():
+    """Ten learners who give two answers each, and are always right or always wrong, are worth nine answers."""
+    alike = estimate_clustered_share([2] * 6 + [0] * 4, [2] * 10)
+    for limit in alike[1:]:
+        assert abs(alike.value - limit) == pytest.approx(wilson_distance(limit, 9, 10))
+    apart = estimate_clustered_share([2, 2, 1, 1, 1, 1, 1, 1, 1, 1], [2] * 10)
+    assert alike.value == apart.value == 0.6
+    assert alike.low < apart.low < apart.high < alike.high
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_if_learners_do_not_differ_each_learner_counts_as_one_answer(part):
+    estimate = estimate_clustered_share([part] * 6, [2] * 6)
+    assert estimate.value == part / 2
+    for limit in estimate[1:]:
+        assert abs(estimate.value - limit) == pytest.approx(wilson_distance(limit, 6, 6), abs=1e-12)
 
 
 def test_scipy_is_imported_only_for_an_interval_and_the_error_says_how_to_install_it(monkeypatch):
@@ -251,7 +274,7 @@ def test_items_have_a_difficulty_a_discrimination_and_wrong_choices():
     assert third.discrimination is None and third.choices == []
 
 
-def test_calibration_counts_answers_and_resamples_learners():
+def test_calibration_counts_answers_of_which_those_of_one_learner_are_alike():
     question = lambda n, right, sure: {
         "kind": "quizzes",
         "lesson": "",
@@ -296,47 +319,3 @@ def test_retention_is_hidden_if_the_few_who_missed_it_would_be_revealed():
     shown, hidden = measure_inventory([three] * 8 + [two] * 5), measure_inventory([three] * 8 + [two] * 2)
     assert shown.retention is not None and not shown.is_retention_hidden
     assert hidden.retention is None and hidden.is_retention_hidden and hidden.gain is not None
-
-
-# --- classes with known rates ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learners, classes", [(20, 40), (200, 8), (2000, 1)])
-def test_near_95_percent_of_the_intervals_contain_the_true_rate(learners, classes):
-    """For each rate, the count of misses agrees with a miss rate of 4 % to 7 %. docs/bench.md counts more classes."""
-    counts = count_misses(learners, range(classes))
-    expected = {"passes after a message", "returned", "first attempt passed", "gain", "calibration, guessing"}
-    assert expected <= set(counts)
-    for kind, (misses, count) in counts.items():
-        too_many = binomtest(misses, count, 0.07, alternative="greater").pvalue
-        too_few = binomtest(misses, count, 0.04, alternative="less").pvalue
-        assert min(too_many, too_few) > 0.01, f"{kind}: {misses} of {count} intervals miss the true rate"
-    misses, count = map(sum, zip(*counts.values()))
-    assert 0.02 < misses / count < 0.08
-
-
-def test_the_simulated_class_exposes_the_two_classic_errors():
-    """The average of individual gains, and a count of all readings, are far from the true rates."""
-    rates, course = Rates(), simulated_course(LESSONS)
-    files = [parse_shared(content) for content in simulate_class(400, 1, rates, course)]
-    scores = [
-        [fmean(a.choice == "correct" for a in file.inventory if a.sitting == number) for number in (1, 2)]
-        for file in files
-        if {a.sitting for a in file.inventory} >= {1, 2}
-    ]
-    gain = measure_inventory(files).gain.gain
-    individual = fmean((after - before) / (1 - before) for before, after in scores if before < 1)
-    assert gain.low < rates.gain < gain.high and not gain.low < individual < gain.high
-    differences = []
-    for effect in measure_messages(files):
-        readings = [
-            any(next_one.status == "passed" for next_one in attempts[n + 1 : n + 3])
-            for file in files
-            if (attempts := [a for a in file.attempts if a.exercise == effect.message.exercise])
-            for n, each in enumerate(attempts)
-            if each.status == "failed" and message_of(each) == effect.message
-        ]
-        true = repair_rate(rates, effect.message)
-        differences.append((effect.repaired.value - true, fmean(readings) - true))
-    once, repeatedly = (fmean(column) for column in zip(*differences))
-    assert abs(once) < 0.02 and repeatedly < -0.05

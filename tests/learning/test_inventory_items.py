@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ from utils.exercises.exercise import all_exercises
 
 ITEMS = lessons.ROOT / "utils" / "learning" / "items"
 FORMS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(ITEMS.glob("form_*.yaml"))}
+# A reader who does not know the answer prefers the choice with a word of caution, and rejects a choice with advice.
+CAUTION = set(
+    "may might can could some sometimes often usually mostly about nearly only here likely then still".split()
+)
+ADVICE = {"should", "must", "belongs", "needs"}
 EVERY_ITEM = [pytest.param(item, id=item["id"]) for form in FORMS.values() for item in form]
 
 
@@ -19,6 +25,16 @@ def _lengths(item: dict) -> tuple[int, list[int]]:
     """Return the length of the correct choice, and the lengths of the distractors."""
     (correct,) = [len(choice["text"]) for choice in item["choices"] if choice.get("correct")]
     return correct, [len(choice["text"]) for choice in item["choices"] if not choice.get("correct")]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z_]+", text.lower()))
+
+
+def _split_choices(item: dict) -> tuple[set[str], list[set[str]]]:
+    """Return the words of the correct choice, and the words of each distractor."""
+    (correct,) = [_words(choice["text"]) for choice in item["choices"] if choice.get("correct")]
+    return correct, [_words(choice["text"]) for choice in item["choices"] if not choice.get("correct")]
 
 
 def test_both_forms_ask_about_the_same_twelve_concepts():
@@ -56,6 +72,20 @@ def test_the_length_of_a_choice_does_not_give_the_answer_away(form):
     lengths = [_lengths(item) for item in form]
     assert sum(correct > max(others) for correct, others in lengths) <= 6
     assert sum(correct < min(others) for correct, others in lengths) <= 6
+
+
+@pytest.mark.parametrize("item", EVERY_ITEM)
+def test_no_choice_stands_out_by_caution_or_advice(item):
+    correct, distractors = _split_choices(item)
+    assert correct & CAUTION <= set.union(*distractors)
+    assert ADVICE & set.union(*distractors) <= correct
+
+
+@pytest.mark.parametrize("item", EVERY_ITEM)
+def test_a_distractor_has_as_many_words_of_the_question_as_the_correct_choice(item):
+    question = {word for word in _words(item["question"] + item.get("code", "")) if len(word) > 3}
+    correct, distractors = _split_choices(item)
+    assert len(correct & question) <= max(len(words & question) for words in distractors)
 
 
 @pytest.mark.parametrize("item", EVERY_ITEM)

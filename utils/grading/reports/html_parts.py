@@ -66,7 +66,8 @@ def format_share(share: Interval) -> str:
 
 def format_difference(difference: Interval) -> str:
     """Return a difference of shares in percentage points with its 95 % interval, such as "+12 (−3 to +26)"."""
-    value, low, high = (f"{100 * number:+.0f}".replace("-", "−") for number in difference)
+    points = (round(100 * number) for number in difference)
+    value, low, high = (f"{number:+d}".replace("-", "−") if number else "0" for number in points)
     return f"{value} ({low} to {high})"
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from utils.grading.reports.learning.intervals import Estimate, estimate_ratio
+from utils.grading.reports.learning.intervals import Estimate, estimate_clustered_share
 from utils.grading.reports.learning.suppression import visible_groups
 from utils.learning.sharing import CONFIDENCE, SharedFile
 
@@ -19,8 +19,8 @@ class Calibration:
         kind: "predictions" or "quizzes".
         sure: the confidence, or "" if the learner did not say.
         learners: the learners who gave at least one of these answers.
-        right: the share of these answers that are right. The interval resamples learners, because the answers of one
-            learner are not independent.
+        right: the share of these answers that are right. The interval takes account of the answers of one learner not
+            being independent.
     """
 
     kind: str
@@ -40,7 +40,6 @@ def measure_calibration(learners: Sequence[SharedFile]) -> list[Calibration]:
         shown = visible_groups(by_level)
         for sure in (level for level in CONFIDENCE if level in shown):
             given = by_level[sure].values()
-            share = estimate_ratio([sum(right) for right in given], [len(right) for right in given])
-            if share:
-                rows.append(Calibration(kind, sure, frozenset(by_level[sure]), share))
+            share = estimate_clustered_share([sum(right) for right in given], [len(right) for right in given])
+            rows.append(Calibration(kind, sure, frozenset(by_level[sure]), share))
     return rows

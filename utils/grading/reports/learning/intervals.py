@@ -1,18 +1,19 @@
 """Estimate shares, differences of shares and ratios of averages, each with a 95 % confidence interval.
 
-scipy computes the intervals. Learners do not need scipy, so it is imported only when the first interval is computed.
+scipy computes the quantiles. Learners do not need scipy, so it is imported only when the first interval is computed.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import warnings
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 LEVEL = 0.95
-RESAMPLES = 1999  # the usual number of resamples for a 95 % interval, because 1999 + 1 is divisible by 40
+UPPER = (1 + LEVEL) / 2  # the probability below the upper limit
+ROUNDING = 1e-12  # a variance below this number is 0, computed with rounding errors
 INSTALL = 'scipy is not installed, and the report on learning needs it. Install it with: pip install -e ".[grade]"'
 
 
@@ -49,8 +50,39 @@ def estimate_share(part: int, whole: int) -> Estimate:
         part: the number of learners to whom something applies.
         whole: the number of all learners, at least 1.
     """
-    interval = load_scipy_stats().binomtest(part, whole).proportion_ci(LEVEL, method="wilson")
-    return Estimate(part / whole, float(interval.low), float(interval.high))
+    return _wilson_interval(part / whole, whole, float(load_scipy_stats().norm.ppf(UPPER)))
+
+
+def estimate_clustered_share(parts: Sequence[int], wholes: Sequence[int]) -> Estimate:
+    """Return the share of all answers to which something applies, if each learner gives several answers.
+
+    The answers of one learner are not independent. Wilson's interval therefore uses the effective number of answers
+    (Kish, Survey Sampling, 1965): so many independent answers would determine the share as precisely as these answers
+    do. The quantile of Student's t takes account of the small number of learners. If the learners do not differ at all,
+    the effective number of answers is unknown, and each learner counts as one answer.
+
+    Args:
+        parts: for each learner, the number of answers to which it applies.
+        wholes: for each learner, the number of answers, at least 1, in the same order. There are at least two learners.
+    """
+    learners, answers = len(parts), sum(wholes)
+    share = sum(parts) / answers
+    residuals = [part - share * whole for part, whole in zip(parts, wholes)]
+    variance = learners / (learners - 1) * sum(r * r for r in residuals) / answers**2
+    effective = share * (1 - share) / variance if variance > ROUNDING else learners
+    return _wilson_interval(share, effective, _t_quantile(learners))
+
+
+def _wilson_interval(share: float, number: float, quantile: float) -> Estimate:
+    """Return a share of `number` independent answers with its Wilson score interval."""
+    odds = quantile**2 / number
+    center = (share + odds / 2) / (1 + odds)
+    distance = math.sqrt(odds * (share * (1 - share) + odds / 4)) / (1 + odds)
+    return Estimate(share, max(0.0, center - distance), min(1.0, center + distance))
+
+
+def _t_quantile(learners: int) -> float:
+    return float(load_scipy_stats().t.ppf(UPPER, learners - 1))
 
 
 def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -> Estimate:
@@ -75,43 +107,36 @@ def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -
 
 
 def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate | None:
-    """Return the average of the numerators divided by the average of the denominators, with a BCa bootstrap interval.
+    """Return the average of the numerators divided by the average of the denominators, with Fieller's interval.
 
-    The bootstrap resamples learners. Its random generator has a fixed seed, so the same data give the same interval.
+    The interval contains each ratio r for which a t test does not reject that numerator - r * denominator is 0 on
+    average (Fieller, Some problems in interval estimation, 1954). These ratios solve a quadratic inequality. There is
+    no interval if the average of the denominators does not differ significantly from 0, or if numerator and denominator
+    have the same ratio for all learners.
 
     Args:
-        numerators, denominators: one number for each learner, in the same order.
+        numerators, denominators: one number for each learner, in the same order. There are at least two learners.
 
     Returns:
         The estimate, or None if the average of the denominators is 0.
     """
     import numpy as np
 
-    above, below = np.asarray(numerators, dtype=float), np.asarray(denominators, dtype=float)
-    if below.mean() == 0:
+    above, below = statistics.fmean(numerators), statistics.fmean(denominators)
+    if below == 0:
         return None
-
-    def ratio(a: Any, b: Any, axis: int = -1) -> Any:
-        return a.mean(axis=axis) / b.mean(axis=axis)
-
-    value = float(ratio(above, below))
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore")  # If all learners have the same numbers, scipy warns, and the limits are nan.
-        interval = (
-            load_scipy_stats()
-            .bootstrap(
-                (above, below),
-                ratio,
-                paired=True,
-                n_resamples=RESAMPLES,
-                batch=max(1, 4_000_000 // len(above)),  # limits memory use to about 100 MB
-                confidence_level=LEVEL,
-                method="BCa",
-                rng=np.random.default_rng(0),
-            )
-            .confidence_interval
-        )
-    return Estimate(value, float(interval.low), float(interval.high))
+    ratio = above / below
+    scale = _t_quantile(len(numerators)) ** 2 / len(numerators)
+    (variance_above, covariance), (_, variance_below) = np.cov(numerators, denominators).tolist()
+    # r is in the interval if square * r**2 - 2 * linear * r + constant <= 0.
+    square = below**2 - scale * variance_below
+    linear = above * below - scale * covariance
+    constant = above**2 - scale * variance_above
+    discriminant = linear**2 - square * constant
+    if square <= 0 or discriminant <= ROUNDING:
+        return Estimate(ratio, math.nan, math.nan)
+    root = math.sqrt(discriminant)
+    return Estimate(ratio, (linear - root) / square, (linear + root) / square)
 
 
 def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> float | None:
@@ -122,4 +147,4 @@ def point_biserial(right: Sequence[bool], rest: Sequence[float]) -> float | None
     """
     if len(set(right)) < 2 or len(set(rest)) < 2:
         return None
-    return float(load_scipy_stats().pointbiserialr(right, rest).statistic)
+    return statistics.correlation([float(answer) for answer in right], rest)

@@ -118,6 +118,8 @@ def _measure_gain(
     first = [_score(before[number]) for number in numbers]
     second = [_score(after[number]) for number in numbers]
     gain = estimate_ratio([b - a for a, b in zip(first, second)], [1 - a for a in first])
+    if gain and gain.high > 1:
+        gain = gain._replace(high=1.0)  # no gain is above 1
     return Gain(frozenset(learners), sum(first) / len(first), sum(second) / len(second), gain)
 
 
