@@ -253,7 +253,7 @@ def test_how_good_the_expansion_is():
     "Replacing 228 parameters with four numbers changes the answers of this layer by less than two percent."
 )
 def test_the_lesson_s_own_run():
-    """The lesson's run: error 0.66; the formula agrees to less than two percent, the gradient step to about two percent."""
+    """The lesson's run: error 0.66; the formula and the gradient step agree to about two percent."""
     torch.manual_seed(1)
     model = lesson.QueryAttention(6, 2)
     with torch.no_grad():
