@@ -7,7 +7,9 @@ import hashlib
 import html
 import io
 import json
+import os
 import re
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -28,6 +30,7 @@ from utils.show import class_results
 
 ADA, ALAN, ZOE = Student("s1", "Ada Lovelace", "ada@x.org"), Student("s2", "Alan Turing"), Student("s3", "Zoë O'Neill")
 SOFTMAX, SELF, MASK = "02_simplified_attention", "03_self_attention", "04_causal_attention"
+HANDED_IN = time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
 NOT_SCALED = "The scores were never divided by the square root of the width."
 
 
@@ -227,6 +230,30 @@ def test_every_state_has_its_words_on_the_page(graded, snapshot):
     text = Page(pages["students/s3.html"]).text
     assert Page(pages["students/s3.html"]).lines == snapshot
     assert "0" not in re.sub(r"0\d |s3", "", text), "an ungraded exercise is not shown as zero"
+
+
+@pytest.mark.parametrize(
+    "older, says",
+    [
+        ([], None),
+        ([HANDED_IN - 60], "2 versions of this lesson. The version of 2026-03-01 12:00:00 was graded."),
+        ([HANDED_IN - 60, HANDED_IN - 9], "3 versions of this lesson. The version of 2026-03-01 12:00:00 was graded."),
+        ([HANDED_IN], "2 versions of this lesson. One of them was graded."),
+        ([HANDED_IN - 0.4], "2 versions of this lesson. One of them was graded."),
+        ([315_532_800.0], "2 versions of this lesson. One of them was graded."),  # 1980: the time is lost
+    ],
+)
+def test_a_student_s_page_says_which_of_several_versions_was_graded(graded, tmp_path, older, says):
+    folder = tmp_path / "handed-in" / "s1"
+    (folder / "older").mkdir(parents=True)
+    names = [f"{SOFTMAX}.ipynb", *(f"older/{SOFTMAX}.2026-01-01-00000{n}.0123abcd.ipynb" for n in range(len(older)))]
+    for name, mtime in zip(names, [HANDED_IN, *older]):
+        (folder / name).write_bytes(b"{}")
+        os.utime(folder / name, (mtime, mtime))
+    pages = graded()
+    text = Page(pages["students/s1.html"]).text
+    assert (says is None and "versions" not in text) or f"You handed in {says} If it is the wrong version" in text
+    assert "versions" not in Page(pages["students/s2.html"]).text
 
 
 def test_a_state_without_a_message_gets_a_default_text(graded, snapshot):
