@@ -22,7 +22,7 @@ from utils.feedback.report import Report, Table
 from utils.grading.intake.folders import FolderError
 from utils.grading.intake.roster import RosterError, Student, format_roster
 from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, write_result
-from utils.grading.reports.class_page import display_order
+from utils.grading.reports.class_page import MEANINGS, OTHER_STATES, display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
 from utils.grading.reports.report_writer import write_reports
 from utils.grading.reports.tally import Column, ReportError, Tally, merge_incidents, read_columns
@@ -425,7 +425,7 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
         "4 students: softmax , lesson 02",
         "1 student: softmax , lesson 02",
         "04 get_mask 92 % 1",  # A mistake that one student made is not listed as the most common one.
-        "not scaled: 5 students, 42 %",
+        "not scaled: 5 students of 12 who tried",
         "2 mistakes were made by 5 students each",
         NOT_SCALED,
         "w = softmax(s)",
@@ -434,6 +434,27 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
     commands = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
     answers = [(tmp_path / command).read_text(encoding="utf-8")[:5] for command in commands]
     assert answers == ["y = x", "z = x"], "the files in the commands exist and contain the answers"
+
+
+@pytest.mark.parametrize("count, shown", [(1, "0 of 1"), (4, "0 of 4"), (5, "0 %"), (6, "17 %")])
+def test_a_small_number_of_students_has_no_percentage(graded, count, shown):
+    """The first five students of `many` fail the exercise."""
+    results, students = many(count)
+    row = re.search(r"SelfAttention_v1</code></a></td>(.*?)</tr>", graded(results, students)["class.html"], re.DOTALL)[
+        1
+    ]
+    assert re.search(r">([^<>]+)</td>", row)[1] == shown
+
+
+def test_every_heading_with_a_meaning_has_it_as_a_tooltip_and_as_text(graded):
+    page = graded()["class.html"]
+    shown, headings = Page(page), re.findall(r'<th scope="col"[^>]*>(?:<button[^>]*>)?([^<]+)', page)
+    titles = [attributes["title"] for tag, attributes in shown.elements if tag == "th" and "title" in attributes]
+    explained = [name for name in headings if name in MEANINGS]
+    assert {"Pass rate", "Most common mistake", "Failed"} <= set(explained)
+    assert titles == [MEANINGS[name] for name in explained]
+    assert all(f"{name}: {MEANINGS[name]}" in shown.text for name in explained)
+    assert {state.capitalize() for state in OTHER_STATES} < MEANINGS.keys()
 
 
 def test_an_answer_that_is_not_python_is_not_offered_as_a_misconception(graded):

@@ -29,7 +29,11 @@ def _print_version(is_wanted: bool) -> None:
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False, "--version", is_eager=True, callback=_print_version, help="Show the version of the course and its folder."
+        False,
+        "--version",
+        is_eager=True,
+        callback=_print_version,
+        help="Show the version of the course and its folder.",
     ),
 ) -> None:
     """The attention course. Learners need only the first group of commands."""

@@ -60,7 +60,18 @@ def status_symbols(encoding: str | None) -> str:
 
 def collect_findings() -> list[Finding]:
     """Examine everything that a learner or an instructor may need."""
-    return [_course(), _python(), *_packages(), _device(), _gpt2(), _kernel(), _settings(), _lessons(), _sandbox(), _browser()]
+    return [
+        _course(),
+        _python(),
+        *_packages(),
+        _device(),
+        _gpt2(),
+        _kernel(),
+        _settings(),
+        _lessons(),
+        _sandbox(),
+        _browser(),
+    ]
 
 
 def _course() -> Finding:
