@@ -24,7 +24,11 @@ def collect(
         help="Folders, zip files from Moodle or Canvas, or the folder inbound of nbgrader's exchange.",
         show_default=False,
     ),
-    roster: Path = typer.Option(..., help="The class as a CSV file: columns id and name, or an export from the LMS."),
+    roster: Path = typer.Option(
+        ...,
+        help="The class as a CSV file with the columns id and name, or an export from the LMS. docs/grading.md lists all"
+        " columns.",
+    ),
     homes: list[str] | None = typer.Option(
         None,
         metavar="PATTERN",
@@ -154,7 +158,9 @@ def report(
         help="The folder to write. Older reports in it are replaced.",
         show_default="report (with --learning: learning) next to the results",
     ),
-    names: bool = typer.Option(False, "--names", help="Show the names of students on the class page."),
+    names: bool = typer.Option(
+        False, "--names", help="Show the names of students, from the roster, on the class page."
+    ),
     learning: bool = typer.Option(
         False,
         "--learning",
