@@ -26,8 +26,8 @@ def collect(
     ),
     roster: Path = typer.Option(
         ...,
-        help="The class as a CSV file with the columns id and name, or an export from the LMS. docs/grading.md lists all"
-        " columns.",
+        help="The class as a CSV file with the columns id and name, or an export from the LMS. docs/grading.md lists"
+        " all columns.",
     ),
     homes: list[str] | None = typer.Option(
         None,
