@@ -425,7 +425,7 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
         "4 students: softmax , lesson 02",
         "1 student: softmax , lesson 02",
         "04 get_mask 92 % 1",  # A mistake that one student made is not listed as the most common one.
-        "not scaled: 5 students of 12 who tried",
+        "not scaled: 5 of 12 students who tried",
         "2 mistakes were made by 5 students each",
         NOT_SCALED,
         "w = softmax(s)",
