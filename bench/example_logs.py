@@ -311,7 +311,7 @@ def simulate_class(
         rngs = {part: random.Random(f"{seed} {number} {part}") for part in ("attempts", "questions", "inventory")}
         shared = {
             "format": 1,
-            "course": "0.3.0",
+            "course": lessons.course_version(),
             "attempts": SimulatedLearner(rates, rngs["attempts"]).work_through(course),
             "questions": answer_questions(rates, rngs["questions"]),
             "inventory": answer_inventory(rates, rngs["inventory"]),

@@ -145,6 +145,7 @@ def run_cells(python: Path, notebook: Path, *sources: str) -> list[list[dict[str
     script = [str(python), "-c", RUN, str(notebook), json.dumps(sources)]
     done = subprocess.run(script, env=environment, capture_output=True, encoding="utf-8", check=False, timeout=600)
     assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr, "a kernel writes this into the learner's terminal"
     return json.loads(done.stdout)
 
 

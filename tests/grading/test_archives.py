@@ -4,6 +4,7 @@ import io
 import os
 import re
 import struct
+import time
 import zipfile
 
 import pytest
@@ -41,6 +42,26 @@ def test_a_folder_and_a_zip_of_it_hold_the_same(tmp_path):
 def test_what_systems_leave_behind_is_passed_over(tmp_path):
     left = ("__MACOSX/a/._1.ipynb", "a/.DS_Store", ".ipynb_checkpoints/1.ipynb", "__pycache__/x.pyc")
     assert read(write_zip(tmp_path / "x.zip", dict.fromkeys(left, b"x") | {"a/1.ipynb": b"1"})) == {"a/1.ipynb": b"1"}
+
+
+@pytest.mark.parametrize("others", [b"", b"\x01\x00\x02\x00ab"], ids=["alone", "after another field"])
+def test_the_exact_time_of_a_zip_entry_comes_before_its_rounded_local_time(tmp_path, others):
+    """Info-ZIP writes this field: tag, size, flags (bit 0: time of change), and the time in UTC."""
+    entry = zipfile.ZipInfo("1.ipynb", (2026, 3, 1, 12, 0, 0))
+    entry.extra = others + struct.pack("<HHBi", 0x5455, 5, 1, 1_700_000_001)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed:
+        packed.writestr(entry, b"1")
+    assert [file.mtime for file in iter_files(tmp_path / "x.zip")] == [1_700_000_001]
+
+
+@pytest.mark.parametrize("extra", [b"", b"UT", b"UT\x05\x00\x01ab", b"UT\x05\x00\x02abcd", b"\x01\x00\xff\xffab"])
+def test_without_an_exact_time_the_local_time_counts(tmp_path, extra):
+    """The field is missing, cut off, without the time of change, or follows a field that is cut off."""
+    entry = zipfile.ZipInfo("1.ipynb", (2026, 3, 1, 12, 0, 0))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed:
+        packed.writestr(entry, b"1")
+    entry.extra = extra
+    assert archives._entry_mtime(entry) == time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
 
 
 @pytest.mark.parametrize(

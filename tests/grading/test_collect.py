@@ -211,6 +211,43 @@ def test_of_canvas_s_the_later_upload_counts(intake):
     assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
 
 
+def version_rows(done):
+    """Return the rows about versions that do not count: (category, explanation without hashes)."""
+    rows = [row for row in done.rows if row.what in ("older version", "unclear version")]
+    return [(row.what, re.sub(r"\.[0-9a-f]{8}\.", ".HASH.", row.explanation)) for row in rows]
+
+
+LOST = (1980, 1, 1, 0, 0, 0)  # programs that do not know a file's time store this one
+PAIRS = {
+    "the times differ": {f"{ADAS}a.ipynb": (MINE, LATE), f"{ADAS}b.ipynb": (OTHER, EARLY)},
+    "equal times": {f"{ADAS}a (2).ipynb": (MINE, LATE), f"{ADAS}a (1).ipynb": (OTHER, LATE)},
+    "one time is lost": {f"{ADAS}a.ipynb": (MINE, LATE), f"{ADAS}b.ipynb": (OTHER, LOST)},
+    "both times are lost": {f"{ADAS}a (1).ipynb": (MINE, LOST), f"{ADAS}a.ipynb": (OTHER, (1980, 1, 1, 1, 0, 0))},
+    "numbers of Canvas": {"lovelaceada_123_8_a.ipynb": (MINE, EARLY), "lovelaceada_123_7_a.ipynb": (OTHER, EARLY)},
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_the_intake_says_which_version_counts_and_whether_that_is_certain(intake, tmp_path, case, snapshot):
+    """It says the same after another source was collected, which does not contain these files."""
+    done = intake(PAIRS[case])
+    assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE
+    (row,) = version_rows(done)
+    assert row == snapshot
+    mask = write_zip(tmp_path / "next.zip", {f"{ADAS}{MASK}.ipynb": edited_copy(MASK)})
+    assert version_rows(intake(mask)) == [row]
+    assert version_rows(intake(PAIRS[case])) == [row]
+
+
+def test_overwriting_the_counted_version_as_the_row_says_settles_it(intake, tmp_path):
+    done = intake(PAIRS["equal times"])
+    (kept,) = (done.folder / "s1" / "older").iterdir()
+    os.replace(kept, done.folder / "s1" / f"{SOFTMAX}.ipynb")
+    mask = write_zip(tmp_path / "next.zip", {f"{ADAS}{MASK}.ipynb": edited_copy(MASK)})
+    done = intake(mask)
+    assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == OTHER and version_rows(done) == []
+
+
 def test_a_copy_s_number_decides_where_times_do_not(intake):
     done = intake({f"{ADAS}{SOFTMAX} (2).ipynb": MINE, f"{ADAS}{SOFTMAX} (1).ipynb": OTHER})
     assert lesson_files_in(done.folder)[f"s1/{SOFTMAX}.ipynb"] == MINE

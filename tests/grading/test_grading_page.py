@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from utils.cli.commands import app
 from utils.exercises.side_effects import values_identical
-from utils.grading.intake import archives, collect
+from utils.grading.intake import archives, collect, roster
 from utils.grading.judge import results
 from utils.grading.judge.submissions import exercises_by_lesson
 from utils.grading.judge.verdicts import with_seed
@@ -65,6 +65,15 @@ def test_the_table_of_oddities_is_the_program_s():
     words = {value for name, value in vars(collect).items() if name.isupper() and isinstance(value, str)}
     files = {collect.INTAKE, collect.ROSTER, collect.OLDER, collect.PROGRESS, collect.FILE_NAME}
     assert {*rows("what")} == {*words} - files
+
+
+def test_the_table_of_roster_columns_is_the_program_s():
+    cells = [line.split("|")[1:3] for line in re.findall(r"(?m)^\| `.*", PAGE[PAGE.index("| column of the roster") :])]
+    table = [[re.findall("`([^`]+)`", cell) for cell in line] for line in cells[: len(rows("column of the roster"))]]
+    known = lambda name: roster.COLUMN[name.replace(" ", "")]
+    for names, others in table:
+        assert {known(other) for other in others} <= {known(name) for name in names}
+    assert {known(name) for names, _ in table for name in names} == roster.HEADERS.keys()
 
 
 def test_the_table_of_states_is_the_program_s():

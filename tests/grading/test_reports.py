@@ -7,7 +7,9 @@ import hashlib
 import html
 import io
 import json
+import os
 import re
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -20,7 +22,7 @@ from utils.feedback.report import Report, Table
 from utils.grading.intake.folders import FolderError
 from utils.grading.intake.roster import RosterError, Student, format_roster
 from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, write_result
-from utils.grading.reports.class_page import display_order
+from utils.grading.reports.class_page import MEANINGS, OTHER_STATES, display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
 from utils.grading.reports.report_writer import write_reports
 from utils.grading.reports.tally import Column, ReportError, Tally, merge_incidents, read_columns
@@ -28,6 +30,7 @@ from utils.show import class_results
 
 ADA, ALAN, ZOE = Student("s1", "Ada Lovelace", "ada@x.org"), Student("s2", "Alan Turing"), Student("s3", "Zoë O'Neill")
 SOFTMAX, SELF, MASK = "02_simplified_attention", "03_self_attention", "04_causal_attention"
+HANDED_IN = time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
 NOT_SCALED = "The scores were never divided by the square root of the width."
 
 
@@ -229,6 +232,30 @@ def test_every_state_has_its_words_on_the_page(graded, snapshot):
     assert "0" not in re.sub(r"0\d |s3", "", text), "an ungraded exercise is not shown as zero"
 
 
+@pytest.mark.parametrize(
+    "older, says",
+    [
+        ([], None),
+        ([HANDED_IN - 60], "2 versions of this lesson. The version of 2026-03-01 12:00:00 was graded."),
+        ([HANDED_IN - 60, HANDED_IN - 9], "3 versions of this lesson. The version of 2026-03-01 12:00:00 was graded."),
+        ([HANDED_IN], "2 versions of this lesson. One of them was graded."),
+        ([HANDED_IN - 0.4], "2 versions of this lesson. One of them was graded."),
+        ([315_532_800.0], "2 versions of this lesson. One of them was graded."),  # 1980: the time is lost
+    ],
+)
+def test_a_student_s_page_says_which_of_several_versions_was_graded(graded, tmp_path, older, says):
+    folder = tmp_path / "handed-in" / "s1"
+    (folder / "older").mkdir(parents=True)
+    names = [f"{SOFTMAX}.ipynb", *(f"older/{SOFTMAX}.2026-01-01-00000{n}.0123abcd.ipynb" for n in range(len(older)))]
+    for name, mtime in zip(names, [HANDED_IN, *older]):
+        (folder / name).write_bytes(b"{}")
+        os.utime(folder / name, (mtime, mtime))
+    pages = graded()
+    text = Page(pages["students/s1.html"]).text
+    assert (says is None and "versions" not in text) or f"You handed in {says} If it is the wrong version" in text
+    assert "versions" not in Page(pages["students/s2.html"]).text
+
+
 def test_a_state_without_a_message_gets_a_default_text(graded, snapshot):
     states = [state for state in STATES if state not in ("absent", "unreadable")]
     results = [ExerciseResult(f"e{n}", state, 0.0, 1.0, waits_for="e0") for n, state in enumerate(states)]
@@ -398,7 +425,7 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
         "4 students: softmax , lesson 02",
         "1 student: softmax , lesson 02",
         "04 get_mask 92 % 1",  # A mistake that one student made is not listed as the most common one.
-        "not scaled: 5 students, 42 %",
+        "not scaled: 5 of 12 students who tried",
         "2 mistakes were made by 5 students each",
         NOT_SCALED,
         "w = softmax(s)",
@@ -407,6 +434,27 @@ def test_the_class_page_says_what_went_wrong_and_what_to_do(graded, tmp_path, sn
     commands = re.findall(r"coginst misconception softmax (\S+) --id what-is-wrong", text)
     answers = [(tmp_path / command).read_text(encoding="utf-8")[:5] for command in commands]
     assert answers == ["y = x", "z = x"], "the files in the commands exist and contain the answers"
+
+
+@pytest.mark.parametrize("count, shown", [(1, "0 of 1"), (4, "0 of 4"), (5, "0 %"), (6, "17 %")])
+def test_a_small_number_of_students_has_no_percentage(graded, count, shown):
+    """The first five students of `many` fail the exercise."""
+    results, students = many(count)
+    row = re.search(r"SelfAttention_v1</code></a></td>(.*?)</tr>", graded(results, students)["class.html"], re.DOTALL)[
+        1
+    ]
+    assert re.search(r">([^<>]+)</td>", row)[1] == shown
+
+
+def test_every_heading_with_a_meaning_has_it_as_a_tooltip_and_as_text(graded):
+    page = graded()["class.html"]
+    shown, headings = Page(page), re.findall(r'<th scope="col"[^>]*>(?:<button[^>]*>)?([^<]+)', page)
+    titles = [attributes["title"] for tag, attributes in shown.elements if tag == "th" and "title" in attributes]
+    explained = [name for name in headings if name in MEANINGS]
+    assert {"Pass rate", "Most common mistake", "Failed"} <= set(explained)
+    assert titles == [MEANINGS[name] for name in explained]
+    assert all(f"{name}: {MEANINGS[name]}" in shown.text for name in explained)
+    assert {state.capitalize() for state in OTHER_STATES} < MEANINGS.keys()
 
 
 def test_an_answer_that_is_not_python_is_not_offered_as_a_misconception(graded):

@@ -1,6 +1,7 @@
 """Test the student's zip: its content, what it must not contain, and that it works after unzipping."""
 
 import functools
+import inspect
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from utils.instructor import release as releasing
 from utils.instructor.build import student_files
 from utils.instructor.release import INITIAL_LESSONS, ReleaseError, audit_zip, release
 from utils.instructor.strip import strip_notes
+from utils.learning.sharing import FILE_NAME
 from utils.lessons import ROOT
 
 STEMS = [path.stem for path in lessons.all_lessons()]
@@ -196,8 +198,19 @@ def test_its_makefile_and_page_say_what_the_course_s_own_say(course):
     page, readme = files["README.md"].decode(), (ROOT / "README.md").read_text(encoding="utf-8")
     parts = re.findall(r"(?s)<!-- for students too -->\n(.*?)\n<!-- until here -->", readme)
     assert page.splitlines()[0] == readme.splitlines()[0] and len(parts) == 3
-    assert re.findall("(?m)^## .*$", page) == ["## Lessons", "## GPT-2"]
+    assert re.findall("(?m)^## .*$", page) == ["## Hand in", "## New versions", "## Lessons", "## GPT-2"]
     assert all(part in page for part in parts) and "<!--" not in page
+
+
+def test_the_page_says_what_to_hand_in(course):
+    """The commands on the page exist, and the file is the one that `coginst collect` looks for."""
+    part = re.search(r"(?s)## Hand in\n(.*?)\n## ", read(course)["README.md"].decode())[1]
+    assert "`.ipynb`" in part and f"`course/{FILE_NAME}`" in part and "voluntary" in part
+    for call in re.findall(r"`progress\(\)\.(.+?)`", part):
+        name, words = re.fullmatch(r"(\w+)\((?:(\w+)=True)?\)", call).groups()
+        parameters = inspect.signature(getattr(utils.progress(), name)).parameters
+        assert words is None or words in parameters
+    assert part.count("progress().") == 2
 
 
 def test_a_page_that_marks_nothing_for_students_stops_the_release(tmp_path, small, snapshot):

@@ -8,15 +8,35 @@ from collections.abc import Iterator
 
 import typer
 
+from utils import lessons
+
 # The groups in `coginst --help`.
 LEARNERS, INSTRUCTORS, MAINTAINERS = "For learners", "For instructors", "For maintainers"
 
 app = typer.Typer(
-    help="The attention course: build it, solve it, open it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"coginst {lessons.course_version()}, in {lessons.ROOT}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False,
+        "--version",
+        is_eager=True,
+        callback=_print_version,
+        help="Show the version of the course and its folder.",
+    ),
+) -> None:
+    """The attention course. Learners need only the first group of commands."""
 
 
 @contextlib.contextmanager

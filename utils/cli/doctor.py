@@ -29,7 +29,7 @@ PACKAGES = (
 )
 INSTALL = "pip install -c requirements.lock -e ."
 KERNEL = "python -m ipykernel install --sys-prefix"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,22 @@ def status_symbols(encoding: str | None) -> str:
 
 def collect_findings() -> list[Finding]:
     """Examine everything that a learner or an instructor may need."""
-    return [_python(), *_packages(), _device(), _gpt2(), _kernel(), _settings(), _lessons(), _sandbox(), _browser()]
+    return [
+        _course(),
+        _python(),
+        *_packages(),
+        _device(),
+        _gpt2(),
+        _kernel(),
+        _settings(),
+        _lessons(),
+        _sandbox(),
+        _browser(),
+    ]
+
+
+def _course() -> Finding:
+    return Finding("course", f"{lessons.course_version() or 'unknown version'}, in {lessons.ROOT}")
 
 
 def _python() -> Finding:

@@ -24,7 +24,11 @@ def collect(
         help="Folders, zip files from Moodle or Canvas, or the folder inbound of nbgrader's exchange.",
         show_default=False,
     ),
-    roster: Path = typer.Option(..., help="The class as a CSV file: columns id and name, or an export from the LMS."),
+    roster: Path = typer.Option(
+        ...,
+        help="The class as a CSV file with the columns id and name, or an export from the LMS. docs/grading.md lists"
+        " all columns.",
+    ),
     homes: list[str] | None = typer.Option(
         None,
         metavar="PATTERN",
@@ -53,78 +57,6 @@ def collect(
             lines = format_count(len(done.rows), "line")
             print_warning(f"{lines} to look at in {done.folder / collector.INTAKE}: {oddities}.")
         _print_next_command("grade", out)
-
-
-@app.command(rich_help_panel=INSTRUCTORS)
-def report(
-    results: Path = typer.Argument(Path("results"), help="The folder written by `coginst grade`."),
-    handed_in: Path | None = typer.Option(
-        None, help="The folder that `coginst collect` wrote.", show_default="handed-in next to the results"
-    ),
-    out: Path | None = typer.Option(
-        None,
-        help="The folder to write. Older reports in it are replaced.",
-        show_default="report (with --learning: learning) next to the results",
-    ),
-    names: bool = typer.Option(False, "--names", help="Show the names of students on the class page."),
-    learning: bool = typer.Option(
-        False,
-        "--learning",
-        help="Instead, write learning.html: what the class learned, from the records that learners shared.",
-    ),
-    worst: int | None = typer.Option(
-        None, min=1, metavar="N", help="With --learning: list the N messages that most need rewriting."
-    ),
-) -> None:
-    """Write a page for each student, tables for the gradebook, and a page for the class. No student code runs."""
-    if learning or worst:
-        _report_learning(results, handed_in, out, learning, names, worst)
-        return
-    from utils.grading.reports import report_writer
-    from utils.grading.reports.html_parts import format_count
-    from utils.grading.reports.transfer_table import count_noted_cases
-
-    with report_errors():
-        done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
-        tally = done.tally
-        students = format_count(len(tally.students), "student")
-        typer.echo(f"Written: {done.folder}, {students}, {format_count(len(tally.points_by_lesson), 'lesson')}.")
-        typer.echo(f"For the class: {done.folder / 'class.html'}")
-        if tally.incidents:
-            incidents = format_count(len(tally.incidents), "incident")
-            print_warning(f"{incidents}, listed in {done.folder / 'incidents.csv'}.")
-        if cases := count_noted_cases(tally):
-            need = format_count(cases, "case in the transfer exercises needs", "cases in the transfer exercises need")
-            print_warning(f"{need} a look: see {done.folder / 'transfer.csv'}.")
-        if done.unknown_students:
-            print_warning(f"Left out, because they are not on the roster: {', '.join(done.unknown_students)}.")
-
-
-def _report_learning(
-    results: Path, handed_in: Path | None, out: Path | None, learning: bool, names: bool, worst: int | None
-) -> None:
-    """Write `learning.html`. If `worst` is given, also list the messages that most need rewriting."""
-    from utils.exercises.exercise import all_exercises
-    from utils.grading.reports.html_parts import format_count
-    from utils.grading.reports.learning import page
-    from utils.grading.reports.learning.worst import find_weak_messages, format_weak_messages, read_graded_mistakes
-
-    with report_errors():
-        if not learning:
-            raise ValueError("--worst lists messages from the records that learners shared. Add --learning.")
-        if names:
-            raise ValueError("learning.html never names students. Leave out --names.")
-        handed_in = handed_in or results.parent / "handed-in"
-        records = page.read_class(handed_in)
-        result = page.measure_class(records.learners)
-        path = page.write_learning_page(result, out or results.parent / "learning")
-        typer.echo(f"Written: {path}, from the records of {format_count(len(records.learners), 'learner')}.")
-        for sentence in records.refused:
-            print_warning(f"Left out: {sentence}")
-        if worst:
-            mistakes = read_graded_mistakes(results, handed_in)
-            weak = find_weak_messages(result.messages, worst, all_exercises(), mistakes)
-            typer.echo(f"\n{format_weak_messages(weak)}" if weak else "No message has five readers or more.")
 
 
 @app.command(rich_help_panel=INSTRUCTORS)
@@ -213,6 +145,80 @@ def grade(
         if done.lost_submissions:
             print_error("To try these submissions again, run the same command: finished results are kept.")
             raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=INSTRUCTORS)
+def report(
+    results: Path = typer.Argument(Path("results"), help="The folder written by `coginst grade`."),
+    handed_in: Path | None = typer.Option(
+        None, help="The folder that `coginst collect` wrote.", show_default="handed-in next to the results"
+    ),
+    out: Path | None = typer.Option(
+        None,
+        help="The folder to write. Older reports in it are replaced.",
+        show_default="report (with --learning: learning) next to the results",
+    ),
+    names: bool = typer.Option(
+        False, "--names", help="Show the names of students, from the roster, on the class page."
+    ),
+    learning: bool = typer.Option(
+        False,
+        "--learning",
+        help="Instead, write learning.html: what the class learned, from the records that learners shared.",
+    ),
+    worst: int | None = typer.Option(
+        None, min=1, metavar="N", help="With --learning: list the N messages that most need rewriting."
+    ),
+) -> None:
+    """Write a page for each student, tables for the gradebook, and a page for the class. No student code runs."""
+    if learning or worst:
+        _report_learning(results, handed_in, out, learning, names, worst)
+        return
+    from utils.grading.reports import report_writer
+    from utils.grading.reports.html_parts import format_count
+    from utils.grading.reports.transfer_table import count_noted_cases
+
+    with report_errors():
+        done = report_writer.write_reports(results, handed_in, out or results.parent / "report", names)
+        tally = done.tally
+        students = format_count(len(tally.students), "student")
+        typer.echo(f"Written: {done.folder}, {students}, {format_count(len(tally.points_by_lesson), 'lesson')}.")
+        typer.echo(f"For the class: {done.folder / 'class.html'}")
+        if tally.incidents:
+            incidents = format_count(len(tally.incidents), "incident")
+            print_warning(f"{incidents}, listed in {done.folder / 'incidents.csv'}.")
+        if cases := count_noted_cases(tally):
+            need = format_count(cases, "case in the transfer exercises needs", "cases in the transfer exercises need")
+            print_warning(f"{need} a look: see {done.folder / 'transfer.csv'}.")
+        if done.unknown_students:
+            print_warning(f"Left out, because they are not on the roster: {', '.join(done.unknown_students)}.")
+
+
+def _report_learning(
+    results: Path, handed_in: Path | None, out: Path | None, learning: bool, names: bool, worst: int | None
+) -> None:
+    """Write `learning.html`. If `worst` is given, also list the messages that most need rewriting."""
+    from utils.exercises.exercise import all_exercises
+    from utils.grading.reports.html_parts import format_count
+    from utils.grading.reports.learning import page
+    from utils.grading.reports.learning.worst import find_weak_messages, format_weak_messages, read_graded_mistakes
+
+    with report_errors():
+        if not learning:
+            raise ValueError("--worst lists messages from the records that learners shared. Add --learning.")
+        if names:
+            raise ValueError("learning.html never names students. Leave out --names.")
+        handed_in = handed_in or results.parent / "handed-in"
+        records = page.read_class(handed_in)
+        result = page.measure_class(records.learners)
+        path = page.write_learning_page(result, out or results.parent / "learning")
+        typer.echo(f"Written: {path}, from the records of {format_count(len(records.learners), 'learner')}.")
+        for sentence in records.refused:
+            print_warning(f"Left out: {sentence}")
+        if worst:
+            mistakes = read_graded_mistakes(results, handed_in)
+            weak = find_weak_messages(result.messages, worst, all_exercises(), mistakes)
+            typer.echo(f"\n{format_weak_messages(weak)}" if weak else "No message has five readers or more.")
 
 
 def parse_limits(text: str) -> ResourceLimits:

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -178,13 +177,9 @@ def _describe(error: msgspec.ValidationError) -> str:
 def build_shared() -> SharedFile:
     """Return what this learner would share now, from the records on this machine. Invalid records are left out."""
     questions = [_question_entry(text, entry) for text, entry in read_answers().items()]
-    try:
-        version = metadata.version("coginst")
-    except metadata.PackageNotFoundError:
-        version = ""
     return SharedFile(
         format=FORMAT,
-        course=version,
+        course=lessons.course_version(),
         attempts=tuple(read_attempts()),
         questions=tuple(_valid_entries(questions, Question)),
         inventory=tuple(_valid_entries(read_inventory(), InventoryAnswer)),

@@ -55,6 +55,16 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     raise LessonError(f"There is no lesson {name!r} in {where}/. {known}")
 
 
+def course_version(root: Path = ROOT) -> str:
+    """Return the version of the course, such as "0.3.0", or "" if `root` contains no `pyproject.toml`.
+
+    The version of the installed package is not used: it stays the same when only the files are updated.
+    """
+    path = root / "pyproject.toml"
+    match = re.search(r'(?m)^version = "(.+)"$', read_text(path)) if path.is_file() else None
+    return match[1] if match else ""
+
+
 def read_text(path: Path) -> str:
     r"""Read a file as UTF-8, with `\n` line endings and without a byte order mark.
 

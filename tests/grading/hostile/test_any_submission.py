@@ -139,10 +139,10 @@ def test_a_page_that_cannot_be_reported_costs_only_its_own_student(tmp_path, mon
     engine.grade(folder, tmp_path / "results", executor=Counting())
     page = report_writer.student_page
 
-    def fails(student, lessons):
+    def fails(student, lessons, versions):
         if student.id == "anna" and lessons[0].exercises[0].state == "passed":
             raise RecursionError
-        return page(student, lessons)
+        return page(student, lessons, versions)
 
     monkeypatch.setattr(report_writer, "student_page", fails)
     assert write_reports(tmp_path / "results", out=tmp_path / "report").tally.states == [["unreadable"], ["passed"]]

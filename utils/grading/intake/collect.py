@@ -27,7 +27,12 @@ from utils.grading.intake.identical_files import changed_cells, find_identical_f
 from utils.grading.intake.learner_records import PROGRESS, LearnerRecords, record_name
 from utils.grading.intake.roster import Student, format_roster, read_roster
 from utils.grading.intake.submission_owner import OwnerLookup
-from utils.grading.intake.versions import SubmissionVersion, code_digest, group_versions
+from utils.grading.intake.versions import (
+    SubmissionVersion,
+    code_digest,
+    explain_choice,
+    group_versions,
+)
 from utils.grading.judge import submissions
 from utils.learning.sharing import FILE_NAME, SharedFileError, parse_shared
 
@@ -41,8 +46,9 @@ REFUSED = "refused"
 UNREADABLE = "unreadable"
 RENAMED = "renamed"
 OLD_VERSION = "older version"
+UNCLEAR = "unclear version"
 SAME_FILE = "same file as another's"
-WORKED_OUT = (ABSENT, OLD_VERSION, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
+WORKED_OUT = (ABSENT, OLD_VERSION, UNCLEAR, SAME_FILE, UNREADABLE)  # derived from the collected files on every run
 
 _LESSON_FILE = re.compile(r"(?P<half>.+\.(?:ipynb|md|markdown))(?:\.(?:txt|json))?", re.IGNORECASE)
 _COPY = re.compile(r"[ (_-](\d{1,3})\)?$")  # "02_lesson (1)", "02_lesson-2": browsers and Canvas add numbers to copies
@@ -137,6 +143,7 @@ class _Intake:
         self.versions: list[SubmissionVersion] = []
         self.records = LearnerRecords(content)
         self.rows: list[IntakeRow] = []
+        self.previous_rows: list[IntakeRow] = []
         self.seen: set[str] = set()  # the locations of all files that this run has read
         self.unclear: set[Student] = set()  # students who may own a file whose owner is ambiguous
 
@@ -276,8 +283,8 @@ class _Intake:
                 self._add_version(student, stem, path.suffix, path.read_bytes(), place, path.stat().st_mtime, current)
             for path in records:
                 self.records.add(student, path.name, path.read_bytes(), path.stat().st_mtime)
-        previous_rows = _read_rows(out / INTAKE)
-        self.rows += [row for row in previous_rows if row.file not in self.seen and row.what not in WORKED_OUT]
+        self.previous_rows = _read_rows(out / INTAKE)
+        self.rows += [row for row in self.previous_rows if row.file not in self.seen and row.what not in WORKED_OUT]
 
     # --- the folder -----------------------------------------------------------------------------------
 
@@ -297,13 +304,7 @@ class _Intake:
                 when = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(version.mtime))
                 kept = f"{stem}.{when}.{version.file_digest[:8]}{version.suffix}"
                 _copy_version(version, place / OLDER / kept)
-                why = (
-                    "A newer version counts"
-                    if version.code_digest is not None
-                    else "This version cannot be read, and another version counts"
-                )
-                why += f". This one is kept as {folder}/{OLDER}/{kept}."
-                self.rows.append(_student_row(version.student, stem, OLD_VERSION, why))
+                self.rows.append(_version_row(current, version, f"{folder}/{OLDER}/{kept}", self.previous_rows))
         shared_count = self.records.write(self.students, tree)
         for version, why in find_identical_files(self.versions):
             self.rows.append(_student_row(version.student, version.stem, SAME_FILE, why))
@@ -336,6 +337,18 @@ def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
     # The row contains no file name, so that a second run, which reads the earlier version from `out`, writes the same
     # row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
+
+
+def _version_row(current: SubmissionVersion, other: SubmissionVersion, kept: str, known: list[IntakeRow]) -> IntakeRow:
+    """Return the row about a version that does not count.
+
+    Args:
+        known: the rows of an earlier intake. Its sources may have shown which version is newer.
+    """
+    is_clear, why = explain_choice(current, other, kept)
+    if not is_clear and (earlier := [row for row in known if row.what == OLD_VERSION and kept in row.explanation]):
+        return earlier[0]
+    return _student_row(other.student, other.stem, OLD_VERSION if is_clear else UNCLEAR, why)
 
 
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:

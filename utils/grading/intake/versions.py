@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from utils import lessons
 from utils.grading.intake.roster import Student
+
+# The clock of zip files begins in 1980. If a program does not know the time of a file, it stores the beginning of 1980.
+NO_TIME_BEFORE = 315_705_600  # 1980-01-03, because of time zones
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class SubmissionVersion:
         """
         return (
             self.code_digest is not None,
-            round(self.mtime),
+            _known_time(self.mtime),
             self.upload_order,
             self.suffix == ".ipynb",
             self.file_digest,
@@ -53,6 +57,41 @@ def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str
         ):
             group.append(version)
     return groups
+
+
+def explain_choice(current: SubmissionVersion, other: SubmissionVersion, kept: str) -> tuple[bool, str]:
+    """Return whether it is clear that `current` should count instead of `other`, and an explanation.
+
+    Args:
+        kept: the path under which `other` is kept.
+    """
+    if other.code_digest is None:
+        return True, f"This version cannot be read, and another version counts. This one is kept as {kept}."
+    if is_certainly_newer(current.mtime, other.mtime):
+        times = format_time(current.mtime), format_time(other.mtime)
+        return True, "The version of {} counts. This one, of {}, is kept as {}.".format(*times, kept)
+    if current.upload_order[0] > other.upload_order[0] > 0:
+        return True, f"The version with the later upload number in its file name counts. This one is kept as {kept}."
+    counts = f"{other.student.folder}/{other.stem}{current.suffix}"
+    return False, (
+        f"The times of the files do not show which version is newer. {counts} counts, and this one is kept"
+        f" as {kept}. To grade this one instead, overwrite {counts} with it."
+    )
+
+
+def is_certainly_newer(mtime: float, other: float) -> bool:
+    """Return whether both times of files are known, and the first time is later."""
+    return 0 < _known_time(other) < _known_time(mtime)
+
+
+def format_time(mtime: float) -> str:
+    """Return a time such as "2026-03-01 12:00:00", in the time zone of this machine."""
+    return datetime.fromtimestamp(mtime).isoformat(" ", "seconds")
+
+
+def _known_time(mtime: float) -> int:
+    """Return a time in whole seconds; 0 if the time is unknown."""
+    return round(mtime) if mtime >= NO_TIME_BEFORE else 0
 
 
 def code_digest(content: bytes, name: str) -> str | None:

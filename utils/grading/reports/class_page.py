@@ -10,12 +10,25 @@ from markupsafe import Markup
 
 from utils import show
 from utils.grading.reports.html_parts import format_count, format_percent, render_page
+from utils.grading.reports.learning.suppression import SMALLEST
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import WRONG, Mistake, Tally
 from utils.grading.reports.transfer_table import count_noted_cases
 
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
+MEANINGS = {  # of the columns in the table of exercises
+    "Pass rate": "of the students whose answer passed, failed or was stopped, the share whose answer passed. If there"
+    f" are fewer than {SMALLEST} such students, the numbers of students.",
+    "Most common mistake": "the mistake that most students made, and their number. Empty if several mistakes are"
+    " equally common, or if no two students made the same mistake.",
+    "Failed": "students whose answer is wrong.",
+    "Not attempted": "students who handed the lesson in, but did not change the gap.",
+    "Waits for another exercise": "students whose answer uses an exercise that does not pass yet.",
+    "Stopped": "students whose answer exceeded a limit or crashed.",
+    "Unreadable": "students whose file cannot be read or graded.",
+    "Absent": "students who did not hand in the lesson.",
+}
 
 
 @dataclass
@@ -66,10 +79,13 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
         "sort_tables.js",
         names=names,
         redact=(lambda text, student: text) if names else redact_name,
+        smallest=SMALLEST,
+        meanings=MEANINGS,
+        format_rate=format_rate,
         summary=_summarise(tally),
         overview=_draw_overview(tally, names),
         common_mistakes=_draw_common_mistakes(tally),
-        states=[state for state in OTHER_STATES if any(state in row for row in tally.states)],
+        states=["failed"] + [state for state in OTHER_STATES if any(state in row for row in tally.states)],
         exercises=[
             ExerciseCounts(column.exercise, column.lesson, count, tally.mistakes_in(column.exercise))
             for column, count in zip(tally.columns, counts)
@@ -80,6 +96,13 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
         transfer_cases=count_noted_cases(tally),
         incident_counts={kind: len(students) for kind, students in incidents.items()},
     )
+
+
+def format_rate(part: int, whole: int) -> str:
+    """Return a share such as "75 %", or the counts, such as "3 of 4", if `whole` is small: one student more or less
+    would change a percentage by more than 20 points.
+    """
+    return format_percent(part, whole) if whole >= SMALLEST or not whole else f"{part} of {whole}"
 
 
 def _summarise(tally: Tally) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from utils.grading.intake.collect import OLDER
 from utils.grading.intake.folders import replace_folder, write_text
 from utils.grading.intake.roster import read_roster
+from utils.grading.intake.versions import format_time, is_certainly_newer
 from utils.grading.judge.results import ungraded_result
 from utils.grading.reports import grade_exports
 from utils.grading.reports.class_page import class_page
@@ -70,14 +73,15 @@ def write_reports(
     tally = Tally([], read_columns(results))
     with replace_folder(out, SIGN) as folder:
         for student in students:
+            versions = describe_versions(handed_in / student.folder)
             found = read_student_results(results, handed_in, student, tally.columns)
             try:
-                page = student_page(student, complete_results(tally.columns, student, found))
+                page = student_page(student, complete_results(tally.columns, student, found), versions)
             except Exception as error:  # No student's result may prevent the reports on other students.
                 why = f"its page cannot be written ({type(error).__name__}: {error})"
                 absent = complete_results(tally.columns, student, {})
                 found = {lesson.lesson: ungraded_result(lesson, why) for lesson in absent if lesson.lesson in found}
-                page = student_page(student, complete_results(tally.columns, student, found))
+                page = student_page(student, complete_results(tally.columns, student, found), versions)
             write_text(folder / "students" / f"{student.folder}.html", page)
             lessons = tally.add_student(student, found, read_tries(handed_in, student))
             for lesson in lessons:
@@ -89,6 +93,27 @@ def write_reports(
         clusters = _write_clusters(folder, out, tally)
         write_text(folder / "class.html", class_page(tally, clusters, names))
     return ReportSummary(out, tally, unknown_students(results, students))
+
+
+def describe_versions(folder: Path) -> dict[str, str]:
+    """Return, for each lesson of which a student handed in several versions, sentences about the graded version.
+
+    Args:
+        folder: the student's folder, which `coginst collect` wrote.
+    """
+    older: dict[str, list[float]] = defaultdict(list)
+    for path in folder.glob(f"{OLDER}/[0-9][0-9]_*"):
+        older[path.name.split(".")[0]].append(path.stat().st_mtime)
+    sentences = {}
+    for stem, mtimes in older.items():
+        graded = [path.stat().st_mtime for path in folder.glob(f"{stem}.*")]
+        is_newest = graded and is_certainly_newer(graded[0], max(mtimes))
+        which = f"The version of {format_time(graded[0])} was graded." if is_newest else "One of them was graded."
+        sentences[stem] = (
+            f"You handed in {len(mtimes) + 1} versions of this lesson. {which} If it is the wrong version, tell your"
+            " instructor."
+        )
+    return sentences
 
 
 def _write_clusters(folder: Path, out: Path, tally: Tally) -> list[tuple[Mistake, str]]:

@@ -6,7 +6,7 @@ The page contains no scripts and no other student's data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -25,8 +25,12 @@ MESSAGES = {  # for results without a message; for other states, the message is 
 }
 
 
-def student_page(student: Student, lessons: Sequence[LessonResult]) -> str:
-    """Return the HTML page of one student, who may have handed in only some of the lessons."""
+def student_page(student: Student, lessons: Sequence[LessonResult], versions: Mapping[str, str]) -> str:
+    """Return the HTML page of one student, who may have handed in only some of the lessons.
+
+    Args:
+        versions: by lesson, a text about the graded version, if the student handed in several versions.
+    """
     graded = [result for lesson in lessons for result in lesson.exercises if result.state not in NOT_GRADED]
     points = f"{sum(r.points for r in graded):g} of {sum(r.max_points for r in graded):g} points" if graded else ""
     return render_page(
@@ -35,6 +39,7 @@ def student_page(student: Student, lessons: Sequence[LessonResult]) -> str:
         student=student,
         points=points,
         lessons=lessons,
+        versions=versions,
         lesson_title=lesson_title,
         describe_states=describe_states,
         message_card=_message_card,
