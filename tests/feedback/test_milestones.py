@@ -313,7 +313,7 @@ def test_a_value_is_explained_by_the_cell_that_computed_it(declare_exercise):
 
     report = judge("powers = numbers.exp()\nweights = powers / powers.max()\nprint(weights)\n")
     assert "Line 1 (`powers = numbers.exp()`) gives the powers" in report.message
-    assert "The next step should lead to the weights, but line 2" in report.message
+    assert "The next step should lead to the weights, but `max` on line 2" in report.message
     assert judge("weights = torch.softmax(numbers, dim=0)\n")
     # The cell is not run again if it does not give the same value again.
     changing = judge("weights = counter.pop() * numbers\n", counter=[2.0, 3.0])

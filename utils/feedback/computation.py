@@ -8,10 +8,11 @@ from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
+from utils.feedback.milestone_values import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
-ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
+NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
+ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
     "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
@@ -24,6 +25,7 @@ class Computation:
 
     Attributes:
         milestones: the expected intermediate values, in order.
+        others: other correct values; see `ExpectedValues`.
         calls: the recorded calls, in order.
         inputs: for each call, the earlier calls whose results it uses.
         reached: for each call, the index of the last milestone that equals its result, or None.
@@ -31,8 +33,8 @@ class Computation:
         kinds: for each call, how its result matches that milestone: "same", "transposed" or None (see `match`).
     """
 
-    def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
-        self.milestones, self.calls = milestones, calls
+    def __init__(self, expected: ExpectedValues, calls: Sequence[TracedCall], atol: float) -> None:
+        self.milestones, self.others, self.calls = expected.milestones, expected.others, calls
         self.atol = min(ATOL, max(MIN_TOLERANCE, atol))
         self.inputs = [[j for j in call.inputs if j < i] for i, call in enumerate(calls)]
         self.reached: list[int | None] = [None] * len(calls)
@@ -131,8 +133,20 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is correct: a milestone or part of one, a step towards one, a constant or a mask."""
-        return self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i)
+        """Tell whether a result is correct: an expected value, a part of one, a step to one, a constant or a mask."""
+        if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
+            return True
+        value = self.calls[i].value
+        return value is not None and any(match(value, other, self.atol) for other in self.others)
+
+    def has_other_steps(self, i: int) -> bool:
+        """Tell whether the line of a call computes other numbers too."""
+        return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
+
+    def is_operation_of(self, i: int, k: int) -> bool:
+        """Tell whether a call is the operation that gives a milestone, so that only its input can be wrong."""
+        is_expected = self.calls[i].name == self.milestones[k].operation
+        return is_expected and not all(map(self.is_right, self.calls[i].inputs))
 
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
@@ -144,15 +158,36 @@ class Computation:
         if result is not None:
             equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
             final = max(equal, default=final)
+        right = [self.is_right(i) for i in range(len(self.calls))]
+        harmless = self._find_harmless(final, right)
         views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
-            if self.is_right(i) or not all(self.is_right(j) or j in views for j in self.inputs[i]):
+            if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
                 continue
             if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
                 views.add(i)
             elif final in self.descendants(i):  # ignore computations that do not lead to the result
                 return i
         return None
+
+    def _find_harmless(self, final: int, right: Sequence[bool]) -> set[int]:
+        """Return the calls that only correct results use, such as `x * 0` in `x + x * 0`.
+
+        Args:
+            final: the call that gives the answer's result.
+            right: for each call, whether its result is correct.
+        """
+        harmless: set[int] = set()
+        for i in reversed(range(final)):
+            users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
+            if users and all(j in harmless or (right[j] and not self._is_earlier(j, i)) for j in users):
+                harmless.add(i)
+        return harmless
+
+    def _is_earlier(self, i: int, j: int) -> bool:
+        """Tell whether a call gives a milestone that precedes one that another call depends on."""
+        k = self.reached[i]
+        return k is not None and k < max(self.ancestors(j), default=-1)
 
     def _is_part(self, i: int) -> bool:
         """Tell whether the result of a call is a view of an argument, or only a part of an earlier value."""
@@ -212,11 +247,18 @@ class Computation:
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
 
     def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call comes from arithmetic that has no effect on this case.
+        """Tell whether an input of a call comes from arithmetic that has no effect on this case, such as adding 1e-12.
 
-        Such a case cannot show whether the arithmetic is correct.
+        Such a case cannot show whether the arithmetic is correct. Adding exactly 0 and multiplying by exactly 1 cannot
+        be the mistake.
         """
-        return any(map(self.is_idle, self.inputs[i]))
+        return any(self.is_idle(j) and not self._is_neutral(j) for j in self.inputs[i])
+
+    def _is_neutral(self, i: int) -> bool:
+        """Tell whether a call adds or subtracts exactly 0, or multiplies by, divides by or raises to exactly 1."""
+        neutral, call = NEUTRAL.get(self.calls[i].name), self.calls[i]
+        values = (self.calls[j].value for j in call.inputs)
+        return neutral in call.numbers or any(v is not None and bool((v == neutral).all()) for v in values)
 
     def is_idle(self, i: int) -> bool:
         """Tell whether a call is arithmetic that returns an input unchanged or reaches an input's milestone again."""

@@ -34,6 +34,7 @@ class Milestone(NamedTuple):
         is_leaf: whether no other milestone is needed to compute the value.
         is_constant: whether the value does not depend on arguments and parameters.
         parents: the indices of the milestones that the expected computation combines to get this value.
+        operation: the name of the torch function that returns the value, or None if it is not recorded.
     """
 
     label: str
@@ -42,6 +43,7 @@ class Milestone(NamedTuple):
     is_leaf: bool = False
     is_constant: bool = False
     parents: frozenset[int] = frozenset()
+    operation: str | None = None
 
 
 def is_telling(value: Tensor) -> bool:
@@ -200,8 +202,18 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
     return value.shape == source.shape and torch.equal(value, source)
 
 
-def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
-    """Return the milestones of a case, or None if the case cannot tell them apart.
+class ExpectedValues(NamedTuple):
+    """The correct values of a case: the milestones, and other values that can occur on the way.
+
+    The other values are the results of the calls that compute the milestones, and the arguments of the case.
+    """
+
+    milestones: list[Milestone]
+    others: list[Tensor]
+
+
+def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
+    """Return the values of the expected computation on a case, or None if the case cannot tell the milestones apart.
 
     A case cannot tell milestones apart if two required milestones have the same numbers, or if a required milestone
     could equal a line's result by coincidence. An exercise without milestones gives None too.
@@ -229,7 +241,9 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
         name, is_optional = label.rstrip("?"), label.endswith("?")
         order = {index: k for k, index in enumerate(indices.values()) if index is not None}
         parents = frozenset(_parents(recorder, indices[label], order))
-        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents))
+        index = indices[label]
+        operation = None if index is None else recorder.calls[index].name
+        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents, operation))
     required = [m for m in milestones if not m.is_optional]
     if not required or not all(is_telling(m.value) for m in required):
         return None
@@ -239,7 +253,9 @@ def expected_milestones(probe: Probe, trial: Trial) -> list[Milestone] | None:
     arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None
-    return _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
+    milestones = _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
+    steps = [call.value for call in recorder.calls if call.value is not None]
+    return ExpectedValues(milestones, [value for value in (*arguments, *steps) if is_telling(value)])
 
 
 def _origins(recorder: CallRecorder, index: int | None) -> set[int]:

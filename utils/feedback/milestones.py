@@ -17,11 +17,11 @@ from torch import Tensor
 from utils.exercises.compare import difference_mask, values_equal
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.probe import Probe, Trial
-from utils.feedback.computation import Computation
+from utils.feedback.computation import VIEWS, Computation
 from utils.feedback.milestone_text import Departure, label_text, list_text, sentence_case, trace_lines
 from utils.feedback.milestone_values import (
     differs_in_one_size,
-    expected_milestones,
+    expected_values,
     has_slice_shape,
     is_slice_size,
     is_unrelated,
@@ -46,10 +46,10 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
         return None
     usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
     for trial in sorted(usable, key=_ambiguity):
-        milestones = expected_milestones(probe, trial)
-        calls = probe.runner.trace(trial.case) if milestones else []
-        if milestones and calls:
-            computation = Computation(milestones, calls, probe.exercise.atol)
+        expected = expected_values(probe, trial)
+        calls = probe.runner.trace(trial.case) if expected and expected.milestones else []
+        if expected and calls:
+            computation = Computation(expected, calls, probe.exercise.atol)
             departure = _Explanation(computation, trial).departure()
             if departure:
                 return trial, replace(departure, furthest=computation.furthest_label())
@@ -140,19 +140,20 @@ class _Explanation:
     def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
         """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
-        A line can contain correct steps that reach no milestone, such as the product before a division. Therefore,
-        choose the call on this line that is closest to the milestone, and the last of equally close calls. A call on
-        another line is chosen only if its result is proportional to the milestone, or much closer.
+        The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
+        its result is proportional to the milestone, or much closer than the result of the first call. If the answer
+        has reached no milestone before, a later call on the same line is chosen even if it is only slightly closer.
         """
         best = first = self._step_of_size(wrong, following, furthest)
         value, expected = self.calls[first].value, self.milestones[following].value
-        if furthest >= 0 and (value is None or value.shape != expected.shape):  # a step that changes a milestone
+        is_changed = value is None or value.shape != expected.shape or self.calls[first].name in VIEWS
+        if furthest >= 0 and is_changed:  # a step that changes a milestone
             return first
         closest = similarity(value, expected)
         for i in self.computation.descendants(first)[1:]:
             found = similarity(self.calls[i].value, expected)
             is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
-            is_near = is_clear or self.calls[i].line == self.calls[first].line
+            is_near = is_clear or (furthest < 0 and self.calls[i].line == self.calls[first].line)
             if self.reached[i] is None and is_near and found > closest - 1e-4:
                 best, closest = i, max(found, closest)
         return best
@@ -170,17 +171,21 @@ class _Explanation:
     # --- sentences --------------------------------------------------------------------------------------
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        wrong = self._wrong_step(wrong, following, furthest)
-        if self._is_extra_step(wrong, following):
+        first, wrong = wrong, self._wrong_step(wrong, following, furthest)
+        given = {furthest, max(self.computation.ancestors(wrong))}
+        source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
+        is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
+        if self.computation.is_operation_of(wrong, following) and not is_one_line and self._is_extra_step(first):
+            return self._departure_of_extra_step(first)
+        if self._lacks_other_values(wrong, following) and self._is_extra_step(wrong):
             return self._departure_of_extra_step(wrong)
-        holders = [i for i, k in enumerate(self.reached) if k == furthest]
-        source = max((i for i in holders if i <= wrong), default=holders[0])
         if (rounded := self._rounded_source(wrong, following)) is not None:
             return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
-        is_sure = self.computation.kinds[source] == "same" and not self.milestones[furthest].is_optional
+        is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
         right = ", as it should" if is_sure else ""
-        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
+        is_clear = wrong == first and self.computation.has_other_steps(wrong)
+        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
@@ -224,15 +229,18 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
 
-    def _is_extra_step(self, wrong: int, following: int) -> bool:
-        """Tell whether a call changes one milestone without using the others that the next milestone needs."""
-        received = self.computation.ancestors(wrong)
-        origins = self._with_origins(received)
+    def _is_extra_step(self, wrong: int) -> bool:
+        """Tell whether a call changes a single milestone and keeps its size."""
+        received, value = self.computation.ancestors(wrong), self.calls[wrong].value
+        return (
+            len(received) == 1 and value is not None and value.numel() == self.milestones[min(received)].value.numel()
+        )
+
+    def _lacks_other_values(self, wrong: int, following: int) -> bool:
+        """Tell whether a milestone needs other milestones than those that a wrong call uses."""
+        origins = self._with_origins(self.computation.ancestors(wrong))
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
-        if len(received) != 1 or not missing or self._most_similar(wrong, [following]) is not None:
-            return False
-        value, (source,) = self.calls[wrong].value, received
-        return value is not None and value.numel() == self.milestones[source].value.numel()
+        return bool(missing) and self._most_similar(wrong, [following]) is None
 
     def _with_origins(self, milestones: set[int]) -> set[int]:
         """Return the milestones and all milestones that they are computed from."""
