@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -13,6 +14,8 @@ from utils.feedback.milestone_values import ATOL, ExpectedValues, Match, changes
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
 ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
+# The number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
+LITERAL = r"([\w)\]]\s*[-+*/]=?|(add|sub|mul|div)_?\()\s*{0}(\.0*)?(?![\w.])|(?<![\w.\[]){0}(\.0*)?\s*[*+]"
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
     "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
@@ -255,10 +258,15 @@ class Computation:
         return any(self.is_idle(j) and not self._is_neutral(j) for j in self.inputs[i])
 
     def _is_neutral(self, i: int) -> bool:
-        """Tell whether a call adds or subtracts exactly 0, or multiplies by, divides by or raises to exactly 1."""
-        neutral, call = NEUTRAL.get(self.calls[i].name), self.calls[i]
+        """Tell whether a call adds exactly 0 or multiplies by exactly 1 in every case, because the code says so.
+
+        A number that the code computes, such as the root of a width, may be 1 in this case only.
+        """
+        call, neutral = self.calls[i], NEUTRAL.get(self.calls[i].name)
+        if neutral in call.numbers:
+            return bool(re.search(LITERAL.format(neutral), call.code))
         values = (self.calls[j].value for j in call.inputs)
-        return neutral in call.numbers or any(v is not None and bool((v == neutral).all()) for v in values)
+        return neutral == 0 and any(value is not None and not value.any() for value in values)
 
     def is_idle(self, i: int) -> bool:
         """Tell whether a call is arithmetic that returns an input unchanged or reaches an input's milestone again."""
