@@ -21,6 +21,7 @@ from utils.exercises.runner import (
     parse_observation,
 )
 from utils.exercises.source_lint import find_lint
+from utils.feedback.departure import find_departure
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
     build_table,
@@ -32,7 +33,6 @@ from utils.feedback.difference import (
 )
 from utils.feedback.explanations import find_misconception, report_broken_property
 from utils.feedback.influence import influence_text
-from utils.feedback.milestones import find_departure
 from utils.feedback.phrases import call_text
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
