@@ -11,7 +11,7 @@ from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import case
 from utils.exercises.runner import InProcessRunner
 from utils.feedback.diagnose import diagnose
-from utils.feedback.milestone_values import match
+from utils.feedback.milestones import match
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestone_values import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices
+from utils.feedback.milestones import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle

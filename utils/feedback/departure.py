@@ -19,7 +19,7 @@ from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import VIEWS, Computation
 from utils.feedback.departure_text import Departure, label_text, list_text, sentence_case, trace_lines
-from utils.feedback.milestone_values import (
+from utils.feedback.milestones import (
     differs_in_one_size,
     expected_values,
     has_slice_shape,
