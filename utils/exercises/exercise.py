@@ -372,7 +372,7 @@ def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
     The name of a family of transfer exercises stands for the first member, and `family/member` for any member.
-    `utils.feedback.transfer.find_own_exercise` returns the member that the learner gets.
+    `utils.feedback.transfer_families.find_own_exercise` returns the member that the learner gets.
 
     Raises:
         UnknownExercise: no exercise has this name.
