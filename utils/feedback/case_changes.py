@@ -14,7 +14,7 @@ from torch import Tensor
 from utils.exercises.exercise import Case, Exercise, Sampler
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.runner import cached_cases, cached_oracle_observation
-from utils.feedback.phrases import LONGEST, shape_text
+from utils.feedback.phrases import MOST_CHARACTERS, shape_text
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
 
@@ -168,4 +168,4 @@ _PLAIN = (bool, int, float, str)
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."

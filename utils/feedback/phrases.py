@@ -15,7 +15,7 @@ from utils.exercises.exercise import Case, Exercise, Spec
 from utils.exercises.observe import Failure
 from utils.exercises.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
 
-LONGEST = 80  # in characters; longer values are truncated
+MOST_CHARACTERS = 80  # in characters; longer values are truncated
 LAMBDA_MESSAGE = (
     "A lambda has no name, so its exercise is unknown: define a function with `def` and the exercise's name."
 )
@@ -174,9 +174,9 @@ def comparable_type(value: Any) -> type:
 
 
 def value_text(value: Any) -> str:
-    """Return the repr of a value, truncated to `LONGEST` characters."""
+    """Return the repr of a value, truncated to `MOST_CHARACTERS` characters."""
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
 
 
 def dtype_name(tensor: Tensor) -> str:
