@@ -9,7 +9,7 @@ from tests.feedback.answers import with_name
 from utils.exercises.exercise import all_members, case, layer_parameters
 from utils.exercises.runner import to_learner_answer
 from utils.feedback.diagnose import diagnose
-from utils.feedback.sweep_cases import LONGEST
+from utils.feedback.sweep_cases import BEYOND_GPT2
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
 
@@ -225,7 +225,7 @@ def test_a_right_module_passes_all_sweeps(centred):
 
 def test_results_that_share_memory(declare_exercise):
     lower = declare_exercise("lower", oracle=lambda size: torch.ones(size, size).tril(), cases=[case(3), case(5)])
-    table = torch.ones(LONGEST, LONGEST).tril()
+    table = torch.ones(BEYOND_GPT2, BEYOND_GPT2).tril()
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size].clone()))
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size])).property == "state"
 

@@ -51,13 +51,13 @@ from utils.feedback.sweep_options import (
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
-LONGEST = 1100  # more than the 1024 positions of GPT-2
+BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
 # The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
 # and any limit that an answer may set, such as 10,000.
 FACTORS = (10.0, 1e6)
 LENGTHS = {
-    "size": LONGEST,
-    "position": LONGEST,
+    "size": BEYOND_GPT2,
+    "position": BEYOND_GPT2,
     "n": LARGE,
     "n_tokens": LARGE,
     "seq_len": LARGE,
