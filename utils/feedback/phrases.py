@@ -127,11 +127,11 @@ def axis_names(count: int, spec: Spec | None) -> list[str]:
 # --- values -------------------------------------------------------------------------------------------
 
 
-def name_list_text(names: Iterable[str], at_most: int = 6) -> str:
-    """List names in backticks, at most `at_most` of them: "`a`, `b` and 5 more"."""
+def name_list_text(names: Iterable[str]) -> str:
+    """List names in backticks, at most six of them: "`a`, `b` and 5 more"."""
     names = list(names)
-    more = f" and {len(names) - at_most + 1} more" if len(names) > at_most else ""
-    return ", ".join(f"`{n}`" for n in (names[: at_most - 1] if more else names)) + more
+    more = f" and {len(names) - 5} more" if len(names) > 6 else ""
+    return ", ".join(f"`{n}`" for n in (names[:5] if more else names)) + more
 
 
 def article(noun: str) -> str:
