@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestones import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices
+from utils.feedback.milestones import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices, trace_back
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
@@ -146,11 +146,6 @@ class Computation:
         """Tell whether the line of a call computes other numbers too."""
         return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
 
-    def is_operation_of(self, i: int, k: int) -> bool:
-        """Tell whether a call is the operation that gives a milestone, so that only its input can be wrong."""
-        is_expected = self.calls[i].name == self.milestones[k].operation
-        return is_expected and not all(map(self.is_right, self.calls[i].inputs))
-
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
@@ -220,17 +215,8 @@ class Computation:
 
     def ancestors(self, i: int) -> set[int]:
         """Return the milestones that a call depends on directly, with no other milestone between them and the call."""
-        milestones, waiting, seen = set(), list(self.inputs[i]), set()
-        while waiting:
-            j = waiting.pop()
-            if j in seen:
-                continue
-            seen.add(j)
-            if self.reached[j] is not None:
-                milestones.add(self.reached[j])
-            else:
-                waiting += self.inputs[j]
-        return milestones
+        given = {j: k for j, k in enumerate(self.reached) if k is not None}
+        return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
     def descendants(self, i: int) -> list[int]:
         """Return a call and all later calls that depend on its result, in order."""

@@ -175,25 +175,27 @@ class _Explanation:
         given = {furthest, max(self.computation.ancestors(wrong))}
         source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
         is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
-        if self.computation.is_operation_of(wrong, following) and not is_one_line and self._is_extra_step(first):
-            return self._departure_of_extra_step(first)
-        if self._lacks_other_values(wrong, following) and self._is_extra_step(wrong):
-            return self._departure_of_extra_step(wrong)
-        if (rounded := self._rounded_source(wrong, following)) is not None:
+        is_extra = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong)
+        if self._precedes_operation(first, wrong, following) and not is_one_line and self._is_extra_step(first):
+            is_extra, wrong = True, first
+        if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
             return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
+        start = f"{sentence_case(self._line(source, with_operation=same_line))} gives {self._label(source)}"
         is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
         right = ", as it should" if is_sure else ""
         is_clear = wrong == first and self.computation.has_other_steps(wrong)
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
+        if is_extra:
+            sentence = f"{start}. After that, {where} gives none of the expected results."
+            return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
             where += f", which receives {list_text([self.milestones[k].label for k in received])},"
         sentence = (
-            f"{self._missing_leaf(following)}{sentence_case(self._line(source, with_operation=same_line))} gives"
-            f" {self._label(source)}{right}. The next step should lead to {self.milestones[following].label}, but"
-            f" {where} gives {self._other_value(wrong, following)}."
+            f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
+            f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
         )
         return self._departure(sentence, wrong, following)
 
@@ -236,6 +238,12 @@ class _Explanation:
             len(received) == 1 and value is not None and value.numel() == self.milestones[min(received)].value.numel()
         )
 
+    def _precedes_operation(self, first: int, wrong: int, following: int) -> bool:
+        """Tell whether the call `wrong` is the operation that gives a milestone, so that only its input is wrong."""
+        operation = self.milestones[following].operation
+        inputs_right = all(map(self.computation.is_right, self.calls[wrong].inputs))
+        return self.calls[wrong].name == operation != self.calls[first].name and not inputs_right
+
     def _lacks_other_values(self, wrong: int, following: int) -> bool:
         """Tell whether a milestone needs other milestones than those that a wrong call uses."""
         origins = self._with_origins(self.computation.ancestors(wrong))
@@ -246,15 +254,6 @@ class _Explanation:
         """Return the milestones and all milestones that they are computed from."""
         origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
         return self._with_origins(milestones | origins) if origins else milestones
-
-    def _departure_of_extra_step(self, wrong: int) -> Departure:
-        (k,) = self.computation.ancestors(wrong)
-        source = max(i for i, reached in enumerate(self.reached[:wrong]) if reached == k)
-        same_line = self.calls[source].line == self.calls[wrong].line
-        start = sentence_case(self._line(source, with_operation=same_line))
-        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
-        sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected results."
-        return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -230,18 +230,20 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     if comparable and not (values and match(list(values.values())[-1].detach(), expected.detach())):
         values = {**values, "the result": expected}
     indices = {label: recorder.index_of(value) for label, value in values.items()}
+    order = {index: k for k, index in enumerate(indices.values()) if index is not None}
+    inputs = [call.inputs for call in recorder.calls]
     milestones = []
     for label, value in values.items():
-        origins = _origins(recorder, indices[label])
-        is_separate = not origins & {index for name, index in indices.items() if name != label}
+        index = indices[label]
+        origins = trace_back(inputs, [] if index is None else [index])
+        is_separate = not origins & {i for name, i in indices.items() if name != label}
         # An oracle may compute a late value without the earlier ones. Such a value takes many calls and does not count
         # as a leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
-        order = {index: k for k, index in enumerate(indices.values()) if index is not None}
-        parents = frozenset(_parents(recorder, indices[label], order))
-        index = indices[label]
+        direct = trace_back(inputs, [] if index is None else inputs[index], order)
+        parents = frozenset(order[i] for i in direct if i in order)
         operation = None if index is None else recorder.calls[index].name
         milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents, operation))
     required = [m for m in milestones if not m.is_optional]
@@ -258,28 +260,21 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     return ExpectedValues(milestones, [value for value in (*arguments, *steps) if is_telling(value)])
 
 
-def _origins(recorder: CallRecorder, index: int | None) -> set[int]:
-    """Return a call and all calls whose results it uses, directly or indirectly."""
-    waiting, origins = [] if index is None else [index], set()
+def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:
+    """Return calls and all calls whose results they use, directly or indirectly.
+
+    Args:
+        inputs: for each call, the calls whose results it uses.
+        starts: the calls to begin with.
+        stops: calls whose inputs are left out.
+    """
+    waiting, found = list(starts), set()
     while waiting:
         i = waiting.pop()
-        if i not in origins:
-            origins.add(i)
-            waiting += recorder.calls[i].inputs
-    return origins
-
-
-def _parents(recorder: CallRecorder, index: int | None, milestones: dict[int, int]) -> set[int]:
-    """Return the milestones that a call depends on directly. `milestones` maps calls to their milestones' indices."""
-    waiting, seen, parents = [] if index is None else list(recorder.calls[index].inputs), set(), set()
-    while waiting:
-        i = waiting.pop()
-        if i in milestones:
-            parents.add(milestones[i])
-        elif i not in seen:
-            seen.add(i)
-            waiting += recorder.calls[i].inputs
-    return parents
+        if i not in found:
+            found.add(i)
+            waiting += () if i in stops else inputs[i]
+    return found
 
 
 def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
