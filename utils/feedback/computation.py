@@ -9,7 +9,16 @@ from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestones import ATOL, ExpectedValues, Match, changes_nothing, match, matching_slices, trace_back
+from utils.feedback.milestones import (
+    ATOL,
+    ExpectedValues,
+    Match,
+    changes_nothing,
+    is_telling,
+    match,
+    matching_slices,
+    trace_back,
+)
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
 NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
@@ -139,8 +148,12 @@ class Computation:
         """Tell whether a result is correct: an expected value, a part of one, a step to one, a constant or a mask."""
         if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
             return True
-        value = self.calls[i].value
-        return value is not None and any(match(value, other, self.atol) for other in self.others)
+        value, name = self.calls[i].value, self.calls[i].name
+        if value is None:
+            return False
+        # Few different numbers can be equal by coincidence, unless the same function returns them.
+        others = (other for function, other in self.others if function == name or is_telling(other))
+        return any(match(value, other, self.atol) for other in others)
 
     def has_other_steps(self, i: int) -> bool:
         """Tell whether the line of a call computes other numbers too."""

@@ -184,7 +184,7 @@ class _Explanation:
         start = f"{sentence_case(self._line(source, with_operation=same_line))} gives {self._label(source)}"
         is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
         right = ", as it should" if is_sure else ""
-        is_clear = wrong == first and self.computation.has_other_steps(wrong)
+        is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
         if is_extra:
             sentence = f"{start}. After that, {where} gives none of the expected results."

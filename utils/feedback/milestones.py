@@ -205,11 +205,12 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
 class ExpectedValues(NamedTuple):
     """The correct values of a case: the milestones, and other values that can occur on the way.
 
-    The other values are the results of the calls that compute the milestones, and the arguments of the case.
+    The other values are the results of the calls that compute the milestones, and the arguments of the case. Each of
+    them comes with the name of the torch function; the name of an argument is "".
     """
 
     milestones: list[Milestone]
-    others: list[Tensor]
+    others: list[tuple[str, Tensor]]
 
 
 def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
@@ -256,8 +257,8 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None
     milestones = _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
-    steps = [call.value for call in recorder.calls if call.value is not None]
-    return ExpectedValues(milestones, [value for value in (*arguments, *steps) if is_telling(value)])
+    steps = [(call.name, call.value) for call in recorder.calls if call.value is not None]
+    return ExpectedValues(milestones, [*(("", argument) for argument in arguments), *steps])
 
 
 def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:
