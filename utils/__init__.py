@@ -4,7 +4,8 @@ import importlib as _importlib
 import sys as _sys
 
 _FROM = dict.fromkeys(("check", "hint", "solution", "yours"), "feedback.check")
-_FROM |= {"task": "feedback.transfer", "progress": "notebook.progress_view", "load_cogmodel": "models.toy_transformer"}
+_FROM |= {"task": "feedback.transfer_families", "progress": "notebook.progress_view"}
+_FROM |= {"load_cogmodel": "models.toy_transformer"}
 _MODULES = {"show": "show", "explore": "explore", "corpus": "training.corpus"}
 
 __all__ = ["check", "explore", "hint", "load_cogmodel", "progress", "show", "solution", "task", "yours"]

@@ -17,7 +17,7 @@ from utils.exercises.runner import to_learner_answer
 from utils.feedback.check import hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.sweeps import applicable_sweeps
-from utils.feedback.transfer import LESSON_TASK, OTHER_TASK
+from utils.feedback.transfer_families import LESSON_TASK, OTHER_TASK
 from utils.instructor.answers import AnswerFactory, read_answers, transfer_folder
 from utils.instructor.lesson_time import shows_progress
 from utils.learner_data.seed import assign_task

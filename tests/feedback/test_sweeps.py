@@ -9,7 +9,7 @@ from tests.feedback.answers import with_name
 from utils.exercises.exercise import all_members, case, layer_parameters
 from utils.exercises.runner import to_learner_answer
 from utils.feedback.diagnose import diagnose
-from utils.feedback.sweep_cases import LONGEST
+from utils.feedback.sweep_cases import BEYOND_GPT2
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
 
@@ -61,6 +61,14 @@ def up_to_64(x, mask=None):
     return right(x, mask) if x.shape[-2] <= 64 else x * 0 + right(x[..., :1, :], None)
 
 
+def up_to_700(x, mask=None):
+    return right(x, mask) if x.shape[-2] <= 700 else x * 0
+
+
+def limits_at_10_000(x, mask=None):
+    return right(x.clamp(-1e4, 1e4), mask)
+
+
 def hides_zeros(x, mask=None):
     return right(x, mask) + (x == 0) * 0.5
 
@@ -87,8 +95,10 @@ def half_a_gradient(x, mask=None):
     [
         (remembers_the_mask(), "state"),
         (up_to_64, "sizes"),
+        (up_to_700, "sizes"),
         (hides_zeros, "zeros"),
         (clamped, "large"),
+        (limits_at_10_000, "large"),
         (equal_rows, "ties"),
         (without_gradient, "lets_gradients_through"),
         (half_a_gradient, "gradients"),
@@ -103,8 +113,29 @@ def test_a_right_answer_passes_all_sweeps(causal_mean):
     assert diagnose(causal_mean, with_name("causal_mean", right))
     assert applicable_sweeps(causal_mean) == [
         *("settings", "state", "gradients", "sizes", "zeros", "ties", "large", "small", "signs", "options"),
-        "hidden rows",
+        *("hidden rows", "limits"),
     ]
+
+
+def test_a_number_in_the_code_that_limits_nothing_is_accepted(causal_mean):
+    in_chunks = lambda x, mask=None: torch.cat(right(x, mask).split(500, dim=-2), dim=-2)
+    assert diagnose(causal_mean, with_name("causal_mean", in_chunks))
+
+
+def test_positions_in_a_narrow_dtype_are_found(declare_exercise):
+    declared = declare_exercise("places", oracle=lambda x: torch.arange(len(x)), cases=lambda rand: [case(rand(5))])
+    narrow = lambda x: torch.arange(len(x)).to(torch.float16).long()
+    report = diagnose(declared, with_name("places", narrow))
+    assert report.property == "sizes" and "`float16`" in report.message, str(report)
+
+
+def test_large_inputs_are_not_tested_where_rounding_changes_the_result(declare_exercise):
+    """For inputs of about a million, the sine of 3 * x depends on how the product is rounded."""
+    declared = declare_exercise(
+        "wave", oracle=lambda x: (3 * x).sin(), cases=lambda rand: [case(rand(6)), case(rand(4))]
+    )
+    other_rounding = lambda x: 3 * x.sin() - 4 * x.sin() ** 3
+    assert diagnose(declared, with_name("wave", other_rounding))
 
 
 def test_an_exercise_opts_out_of_a_sweep(causal_mean, declare_exercise):
@@ -194,7 +225,7 @@ def test_a_right_module_passes_all_sweeps(centred):
 
 def test_results_that_share_memory(declare_exercise):
     lower = declare_exercise("lower", oracle=lambda size: torch.ones(size, size).tril(), cases=[case(3), case(5)])
-    table = torch.ones(LONGEST, LONGEST).tril()
+    table = torch.ones(BEYOND_GPT2, BEYOND_GPT2).tril()
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size].clone()))
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size])).property == "state"
 

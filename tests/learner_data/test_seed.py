@@ -8,7 +8,7 @@ import pytest
 
 from utils import lessons
 from utils.exercises.exercise import Float, case, family_members, find_exercise
-from utils.feedback.transfer import LessonTask, TaskNote, find_own_exercise, member, task, transfer_family
+from utils.feedback.transfer_families import LessonTask, TaskNote, find_own_exercise, member, task, transfer_family
 from utils.learner_data import seed as module
 from utils.learner_data.progress import merge_progress, read_progress, record_attempt
 from utils.learner_data.seed import FIXED, TaskCode, assign_task, find_task_codes, learner_seed

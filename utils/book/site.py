@@ -26,8 +26,8 @@ from typing import Any
 
 from utils import lessons
 from utils.book import landing, lesson_pages, vendor
-from utils.book.leaks import find_site_leaks
 from utils.book.lesson_outputs import CACHE_FOLDER, SCRIPTS, BookError, Outputs, collect_outputs
+from utils.book.site_leaks import find_site_leaks
 from utils.instructor import ipynb, online_links
 from utils.lessons import ROOT, Lesson
 from utils.lessons.files import hold_lock, replace_folder_atomically

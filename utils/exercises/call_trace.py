@@ -28,6 +28,7 @@ class TracedCall:
         value: the result if it is a tensor of numbers or bools, otherwise None.
         inputs: the indices of the earlier calls whose results are arguments of this call.
         has_other_inputs: whether another tensor is an argument: an argument of the answer, a parameter or a constant.
+        numbers: the arguments that are plain numbers, such as the 2 in `x * 2`.
         is_direct: True if the learner's line makes the call itself; False if a layer or function that this line calls
             makes it.
     """
@@ -38,6 +39,7 @@ class TracedCall:
     value: Tensor | None
     inputs: list[int] = field(default_factory=list)
     has_other_inputs: bool = False
+    numbers: list[float] = field(default_factory=list)
     is_direct: bool = True
 
 
@@ -78,11 +80,12 @@ class CallRecorder(TorchFunctionMode):
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
         inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
         others = any(id(t) not in self._origin for t in tensors)
+        numbers = [float(a) for a in args if type(a) in (int, float)]
         for value in collect_tensors(result) if changed is None else [changed]:
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, is_direct))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct))
 
     def _line(self) -> tuple[int | None, str, bool]:
         """Return the learner's line that is running, its text, and whether this line makes the call itself."""

@@ -281,7 +281,7 @@ def exercise(
             depend on, such as the installed GPT-2. Cases and results are cached until this value changes.
         steps: for a value, the intermediate values that its cell computes, by name.
         milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
-            order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.milestones`.
+            order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.departure`.
         unswept: the sweeps of `utils.feedback.sweeps` that the answer need not pass, each with the reason.
 
     Raises:
@@ -372,7 +372,7 @@ def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
     The name of a family of transfer exercises stands for the first member, and `family/member` for any member.
-    `utils.feedback.transfer.find_own_exercise` returns the member that the learner gets.
+    `utils.feedback.transfer_families.find_own_exercise` returns the member that the learner gets.
 
     Raises:
         UnknownExercise: no exercise has this name.

@@ -14,7 +14,7 @@ from torch import Tensor
 from utils.exercises.exercise import Case, Exercise, Sampler
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.runner import cached_cases, cached_oracle_observation
-from utils.feedback.phrases import LONGEST, shape_text
+from utils.feedback.phrases import shape_text, value_text
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
 
@@ -157,15 +157,10 @@ def change_text(exercise: Exercise, before: Case, after: Case) -> str:
         elif isinstance(old, Tensor) and new is None:
             changes.append(f"`{name}` is not passed")
         elif isinstance(new, _PLAIN) and type(old) is type(new) and old != new:
-            changes.append(f"`{name}` is {_short(new)} instead of {_short(old)}")
+            changes.append(f"`{name}` is {value_text(new)} instead of {value_text(old)}")
     if after.note and after.note != before.note:
         changes.append(f"it runs {after.note}" if after.note.split()[0] in ("with", "in") else after.note)
     return " and ".join(changes)
 
 
 _PLAIN = (bool, int, float, str)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

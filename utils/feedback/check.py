@@ -25,7 +25,7 @@ from utils.exercises.observe import answer_source
 from utils.feedback.diagnose import diagnose
 from utils.feedback.phrases import LAMBDA_MESSAGE, library_answer_message, type_text
 from utils.feedback.report import Note, Report
-from utils.feedback.transfer import NO_HINTS, NO_SOLUTION, find_own_exercise
+from utils.feedback.transfer_families import NO_HINTS, NO_SOLUTION, find_own_exercise
 from utils.learner_data.progress import read_progress, record_attempt
 
 STRICT = "COURSE_CHECKS"  # CI sets this variable to "strict"; a check that does not pass then raises CheckFailed

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestone_values import ATOL, Match, Milestone, changes_nothing, match, matching_slices
+from utils.feedback.milestones import (
+    ATOL,
+    ExpectedValues,
+    Match,
+    changes_nothing,
+    is_telling,
+    match,
+    matching_slices,
+    trace_back,
+)
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
-ARITHMETIC = {"mul", "div", "truediv", "add", "sub", "pow", "rsub", "rdiv", "rtruediv", "mul_", "div_", "add_", "sub_"}
+NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
+ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
+# The number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
+LITERAL = r"([\w)\]]\s*[-+*/]=?|(add|sub|mul|div)_?\()\s*{0}(\.0*)?(?![\w.])|(?<![\w.\[]){0}(\.0*)?\s*[*+]"
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
     "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
@@ -24,6 +37,7 @@ class Computation:
 
     Attributes:
         milestones: the expected intermediate values, in order.
+        others: other correct values; see `ExpectedValues`.
         calls: the recorded calls, in order.
         inputs: for each call, the earlier calls whose results it uses.
         reached: for each call, the index of the last milestone that equals its result, or None.
@@ -31,8 +45,8 @@ class Computation:
         kinds: for each call, how its result matches that milestone: "same", "transposed" or None (see `match`).
     """
 
-    def __init__(self, milestones: Sequence[Milestone], calls: Sequence[TracedCall], atol: float) -> None:
-        self.milestones, self.calls = milestones, calls
+    def __init__(self, expected: ExpectedValues, calls: Sequence[TracedCall], atol: float) -> None:
+        self.milestones, self.others, self.calls = expected.milestones, expected.others, calls
         self.atol = min(ATOL, max(MIN_TOLERANCE, atol))
         self.inputs = [[j for j in call.inputs if j < i] for i, call in enumerate(calls)]
         self.reached: list[int | None] = [None] * len(calls)
@@ -46,7 +60,6 @@ class Computation:
         self.used = {j for inputs in self.inputs for j in inputs}
         self.parts = self._find_parts()
         self.constants = self._find_constants()
-        self.leading = self._find_leading()
 
     def _match_call(self, i: int) -> None:
         value = self.calls[i].value
@@ -104,16 +117,6 @@ class Computation:
                 constants.add(i)
         return constants
 
-    def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a later milestone. Their results are correct, milestone or not."""
-        furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
-        for i in reversed(range(len(self.calls))):
-            k = self.reached[i]
-            own = furthest[i] if k is None else k
-            for j in self.inputs[i] if self.is_number(i) else ():
-                furthest[j] = max(furthest[j], own)
-        return {i for i, k in enumerate(furthest) if k > max(self.ancestors(i), default=-1)}
-
     # --- questions --------------------------------------------------------------------------------------
 
     def furthest_label(self) -> str | None:
@@ -131,8 +134,19 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is correct: a milestone or part of one, a step towards one, a constant or a mask."""
-        return self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i)
+        """Tell whether a result is correct: an expected value, a part of one, a constant or a mask."""
+        if self.reached[i] is not None or i in self.constants | self.parts or not self.is_number(i):
+            return True
+        value, name = self.calls[i].value, self.calls[i].name
+        if value is None:
+            return False
+        # Few different numbers can be equal by coincidence, unless the same function returns them.
+        others = (other for function, other in self.others if function == name or is_telling(other))
+        return any(match(value, other, self.atol) for other in others)
+
+    def has_other_steps(self, i: int) -> bool:
+        """Tell whether the line of a call computes other numbers too."""
+        return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
 
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
@@ -144,15 +158,36 @@ class Computation:
         if result is not None:
             equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
             final = max(equal, default=final)
+        right = [self.is_right(i) for i in range(len(self.calls))]
+        harmless = self._find_harmless(final, right)
         views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
-            if self.is_right(i) or not all(self.is_right(j) or j in views for j in self.inputs[i]):
+            if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
                 continue
             if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
                 views.add(i)
             elif final in self.descendants(i):  # ignore computations that do not lead to the result
                 return i
         return None
+
+    def _find_harmless(self, final: int, right: Sequence[bool]) -> set[int]:
+        """Return the calls that only correct results use, such as `x * 0` in `x + x * 0`.
+
+        Args:
+            final: the call that gives the answer's result.
+            right: for each call, whether its result is correct.
+        """
+        harmless: set[int] = set()
+        for i in reversed(range(final)):
+            users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
+            if users and all(j in harmless or (right[j] and not self._is_earlier(j, i)) for j in users):
+                harmless.add(i)
+        return harmless
+
+    def _is_earlier(self, i: int, j: int) -> bool:
+        """Tell whether a call gives a milestone that precedes one that another call depends on."""
+        k = self.reached[i]
+        return k is not None and k < max(self.ancestors(j), default=-1)
 
     def _is_part(self, i: int) -> bool:
         """Tell whether the result of a call is a view of an argument, or only a part of an earlier value."""
@@ -182,17 +217,8 @@ class Computation:
 
     def ancestors(self, i: int) -> set[int]:
         """Return the milestones that a call depends on directly, with no other milestone between them and the call."""
-        milestones, waiting, seen = set(), list(self.inputs[i]), set()
-        while waiting:
-            j = waiting.pop()
-            if j in seen:
-                continue
-            seen.add(j)
-            if self.reached[j] is not None:
-                milestones.add(self.reached[j])
-            else:
-                waiting += self.inputs[j]
-        return milestones
+        given = {j: k for j, k in enumerate(self.reached) if k is not None}
+        return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
     def descendants(self, i: int) -> list[int]:
         """Return a call and all later calls that depend on its result, in order."""
@@ -212,11 +238,23 @@ class Computation:
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
 
     def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call comes from arithmetic that has no effect on this case.
+        """Tell whether an input of a call comes from arithmetic that has no effect on this case, such as adding 1e-12.
 
-        Such a case cannot show whether the arithmetic is correct.
+        Such a case cannot show whether the arithmetic is correct. Adding exactly 0 and multiplying by exactly 1 cannot
+        be the mistake.
         """
-        return any(map(self.is_idle, self.inputs[i]))
+        return any(self.is_idle(j) and not self._is_neutral(j) for j in self.inputs[i])
+
+    def _is_neutral(self, i: int) -> bool:
+        """Tell whether a call adds exactly 0 or multiplies by exactly 1 in every case, because the code says so.
+
+        A number that the code computes, such as the root of a width, may be 1 in this case only.
+        """
+        call, neutral = self.calls[i], NEUTRAL.get(self.calls[i].name)
+        if neutral in call.numbers:
+            return bool(re.search(LITERAL.format(neutral), call.code))
+        values = (self.calls[j].value for j in call.inputs)
+        return neutral == 0 and any(value is not None and not value.any() for value in values)
 
     def is_idle(self, i: int) -> bool:
         """Tell whether a call is arithmetic that returns an input unchanged or reaches an input's milestone again."""

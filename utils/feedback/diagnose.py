@@ -22,9 +22,9 @@ from utils.feedback.difference import (
     select_reported_trial,
     select_table_trial,
 )
-from utils.feedback.explanations import report_broken_property
 from utils.feedback.failure_report import TABLE_SIZE, report_failure
 from utils.feedback.phrases import call_text, name_list_text
+from utils.feedback.properties import report_broken_property
 from utils.feedback.report import Report
 from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub

@@ -21,6 +21,7 @@ from utils.exercises.runner import (
     parse_observation,
 )
 from utils.exercises.source_lint import find_lint
+from utils.feedback.departure import find_departure
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
     build_table,
@@ -30,10 +31,10 @@ from utils.feedback.difference import (
     select_reported_trial,
     select_table_trial,
 )
-from utils.feedback.explanations import find_misconception, report_broken_property
 from utils.feedback.influence import influence_text
-from utils.feedback.milestones import find_departure
+from utils.feedback.misconceptions import find_misconception
 from utils.feedback.phrases import call_text
+from utils.feedback.properties import report_broken_property
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
 

@@ -1,389 +1,290 @@
-"""Find the step at which a computation goes wrong: compare the results of the answer's lines with the oracle's values.
-
-The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
-The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
-has the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value:
-some correct answers skip it.
-"""
+"""Compare intermediate values of an answer with milestones. The order of the axes may differ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Literal, NamedTuple
 
+import torch
 from torch import Tensor
 
-from utils.exercises.compare import difference_mask, values_equal
-from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.call_trace import CallRecorder
+from utils.exercises.compare import difference_mask
+from utils.exercises.observe import collect_tensors, is_float, record_run
 from utils.exercises.probe import Probe, Trial
-from utils.feedback.computation import Computation
-from utils.feedback.milestone_text import Departure, label_text, list_text, sentence_case, trace_lines
-from utils.feedback.milestone_values import (
-    differs_in_one_size,
-    expected_milestones,
-    has_slice_shape,
-    is_slice_size,
-    is_unrelated,
-    lost_digits,
-    match,
-    share_of_equal_numbers,
-    similarity,
-)
-from utils.feedback.phrases import operation_text, shape_text
+from utils.exercises.runner import RESULT_ONLY, to_learner_answer
 
-PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
+ATOL = 1e-4
+NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
+MOST_LEAF_CALLS = 10
+FEWEST = 6  # numbers; two random tensors with 6 numbers have a mean absolute cosine of 0.34
+UNRELATED = 0.3  # a bound of `similarity`
+Match = Literal["same", "transposed"]
 
 
-def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
-    """Return the step at which the answer departs from the milestones, and the trial that shows it.
+class Milestone(NamedTuple):
+    """An intermediate value of the expected computation.
 
-    Args:
-        probe: the answer under test.
-        wrong: its wrong trials.
+    Attributes:
+        label: a phrase for learners, such as "the scaled scores".
+        value: the numbers.
+        is_optional: whether a correct computation may skip this value.
+        is_leaf: whether no other milestone is needed to compute the value.
+        is_constant: whether the value does not depend on arguments and parameters.
+        parents: the indices of the milestones that the expected computation combines to get this value.
+        operation: the name of the torch function that returns the value, or None if it is not recorded.
     """
-    if probe.exercise.milestones is None:
+
+    label: str
+    value: Tensor
+    is_optional: bool = False
+    is_leaf: bool = False
+    is_constant: bool = False
+    parents: frozenset[int] = frozenset()
+    operation: str | None = None
+
+
+def is_telling(value: Tensor) -> bool:
+    """Tell whether a tensor has so many different numbers that an equal tensor cannot be a coincidence."""
+    if not is_float(value):
+        return False
+    finite = value[value.isfinite()]
+    return finite.unique().numel() > 2 or (value.numel() <= 2 and bool(((finite != 0) & (finite != 1)).any()))
+
+
+def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
+    """Tell whether two tensors have the same numbers in the same order. Their shapes may differ."""
+    if a.numel() != b.numel() or is_float(a) != is_float(b):
+        return False
+    first, second = (tensor.detach().flatten().cpu().to(torch.float64) for tensor in (a, b))
+    return bool(torch.isclose(first, second, rtol=atol, atol=min(atol, NEAR_ZERO), equal_nan=True).all())
+
+
+def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
+    """Compare a value with a milestone. The order of axes may differ, and axes may be split or merged.
+
+    Returns:
+        "same" or "transposed" if the numbers agree, otherwise None. "transposed" means that the value has the
+        milestone's shape, but its numbers agree only after a permutation of axes.
+    """
+    if value.numel() != milestone.numel() or not value.numel() or not (is_float(value) and is_float(milestone)):
         return None
-    usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
-    for trial in sorted(usable, key=_ambiguity):
-        milestones = expected_milestones(probe, trial)
-        calls = probe.runner.trace(trial.case) if milestones else []
-        if milestones and calls:
-            computation = Computation(milestones, calls, probe.exercise.atol)
-            departure = _Explanation(computation, trial).departure()
-            if departure:
-                return trial, replace(departure, furthest=computation.furthest_label())
+    if _ranges_differ(value, milestone, atol):  # much faster than comparing all orders of the axes
+        return None
+    value, milestone = value.squeeze(), milestone.squeeze()
+    orders = itertools.permutations(range(milestone.dim())) if milestone.dim() <= 4 else [tuple(range(milestone.dim()))]
+    for order in orders:
+        ordered = milestone.permute(order)
+        fits = _splits_or_merges(value.shape, ordered.shape) and _merges_in_order(value.shape, ordered.shape, order)
+        if fits and same_numbers(value, ordered, atol):
+            is_turned = value.shape == milestone.shape and not same_numbers(value, milestone, atol)
+            return "transposed" if is_turned else "same"
     return None
 
 
-def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether the first tensor of a result with several tensors is correct."""
-    parts = probe.result_parts(trial)
-    return (
-        bool(parts)
-        and len(probe.exercise.specs) > 1
-        and values_equal(parts[0].yours, parts[0].expected, probe.exercise.atol, "any")
-    )
+def _ranges_differ(value: Tensor, milestone: Tensor, atol: float) -> bool:
+    """Tell whether the smallest or the largest numbers differ; if so, no permutation makes the tensors equal."""
+    ranges = ([float(x) for x in tensor.detach().aminmax()] for tensor in (value, milestone))
+    (low, high), (expected_low, expected_high) = ranges
+    margin = atol * (1 + max(abs(expected_low), abs(expected_high)))
+    return abs(low - expected_low) > margin or abs(high - expected_high) > margin  # False if a number is nan
 
 
-def _ambiguity(trial: Trial) -> tuple:
-    """Return a sort key: the lower it is, the more likely two different computations differ on this trial."""
-    tensors = collect_tensors(list(trial.case.args))
-    sizes = [size for tensor in tensors for size in set(tensor.shape)]
-    equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
-    return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
+def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Tell whether splitting or merging neighbouring axes turns one shape into the other."""
+    products = [set(itertools.accumulate(shape, lambda x, y: x * y)) for shape in (a, b)]
+    return products[0] <= products[1] or products[1] <= products[0]
 
 
-class _Explanation:
-    """Explains where a computation departs from the milestones."""
+def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequence[int]) -> bool:
+    """Tell whether merged axes keep the milestone's order, for example heads before the entries of a head."""
+    axes = iter(zip(ordered, order))
+    for size in shape:
+        product, last = 1, -1
+        while product < size:
+            length, axis = next(axes, (size, len(order)))
+            if axis < last and product > 1:
+                return False
+            product, last = product * length, axis
+    return True
 
-    def __init__(self, computation: Computation, trial: Trial) -> None:
-        self.computation, self.trial = computation, trial
-        self.milestones, self.calls, self.reached = computation.milestones, computation.calls, computation.reached
-        self._label, self._trace_lines = partial(label_text, computation), partial(trace_lines, computation)
 
-    def departure(self) -> Departure | None:
-        reached = {k for k in self.reached if k is not None}
-        last = len(self.milestones) - 1
-        if empty := self._empty_result():
-            return empty
-        if last in reached:
-            return None if self._is_returned(last) else self._changed_afterwards(last)
-        if unused := self._unused_result():
-            return unused
-        result = self.trial.yours.value[0] if isinstance(self.trial.yours.value, tuple) else self.trial.yours.value
-        if repeated := self._repeated_leaf(reached):
-            return repeated
-        wrong = self.computation.first_wrong_call(result if is_float(result) else None)
-        if wrong is None:
-            return self._missing_step(reached)
-        if self.computation.follows_an_idle_step(wrong):
-            return None
-        before = self.computation.ancestors(wrong)
-        if before:
-            furthest = max(self.computation.sources(wrong), default=-1)
-            following = self._expected_milestone(wrong, furthest, reached)
-            return None if following is None else self._departure_after(wrong, furthest, following)
-        following = self._expected_leaf(wrong, reached)
-        return None if following is None else self._departure_at_start(wrong, following)
+def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
+    """Return the slices (axis, index) of a milestone that equal a value. The value's axes may be permuted."""
+    if not is_float(milestone) or value.numel() < 2:
+        return set()
+    axes = [axis for axis, n in enumerate(milestone.shape) if n > 1 and value.numel() * n == milestone.numel()]
+    if not axes or not is_telling(value):
+        return set()
+    slices = ((axis, i) for axis in axes for i in range(milestone.shape[axis]))
+    return {(axis, i) for axis, i in slices if match(value, milestone.select(axis, i), atol)}
 
-    # --- which milestone should follow ------------------------------------------------------------------
 
-    def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
-        """Return the milestone that should follow: the most similar one if any, otherwise the next required one."""
-        rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
-        required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
-        return self._most_similar(wrong, rest) or next(required, None)
+def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value has the same number of entries as a milestone, or as a slice of the milestone."""
+    return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
-    def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
-        """Return the milestone that should be computed only from the arguments and parameters."""
-        rest = [k for k in range(len(self.milestones)) if k not in reached]
-        required = [k for k in rest if not self.milestones[k].is_optional]
-        similar, value = self._most_similar(wrong, rest), self.calls[wrong].value
-        if similar is not None or value is None:
-            return similar
-        leaves = (k for k in required if self.milestones[k].is_leaf)
-        following = next(leaves, required[0] if required and not reached else None)
-        later = (self.calls[i].value for i in self.computation.descendants(wrong))
-        if following is None or any(
-            v is not None and is_slice_size(v, self.milestones[following].value) for v in later
-        ):
-            return following
-        same_size = (k for k in required if value.numel() == self.milestones[k].value.numel())
-        return next(same_size, following)
 
-    def _most_similar(self, wrong: int, candidates: list[int]) -> int | None:
-        shares = {k: share_of_equal_numbers(self.calls[wrong].value, self.milestones[k].value) for k in candidates}
-        best = max(shares, key=lambda k: shares[k], default=None)
-        return best if best is not None and shares[best] >= 0.5 else None
+def differs_in_one_size(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether two tensors have equally many axes, and only one axis has a different size."""
+    return value.dim() == milestone.dim() and sum(a != b for a, b in zip(value.shape, milestone.shape)) == 1
 
-    def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
-        A line can contain correct steps that reach no milestone, such as the product before a division. Therefore,
-        choose the call on this line that is closest to the milestone, and the last of equally close calls. A call on
-        another line is chosen only if its result is proportional to the milestone, or much closer.
-        """
-        best = first = self._step_of_size(wrong, following, furthest)
-        value, expected = self.calls[first].value, self.milestones[following].value
-        if furthest >= 0 and (value is None or value.shape != expected.shape):  # a step that changes a milestone
-            return first
-        closest = similarity(value, expected)
-        for i in self.computation.descendants(first)[1:]:
-            found = similarity(self.calls[i].value, expected)
-            is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
-            is_near = is_clear or self.calls[i].line == self.calls[first].line
-            if self.reached[i] is None and is_near and found > closest - 1e-4:
-                best, closest = i, max(found, closest)
-        return best
+def lost_digits(
+    source: Tensor | None, milestone: Tensor, value: Tensor, expected: Tensor, atol: float
+) -> tuple[float, float] | None:
+    """Return the worst number of a step's input, and the expected one, if rounding errors explain the step's result.
 
-    def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
-        allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
-        value = self.calls[wrong].value
-        if value is not None and any(is_slice_size(value, m) for m in allowed):
-            return wrong
-        size = self.milestones[following].value.numel()
-        values = ((i, self.calls[i].value) for i in self.computation.descendants(wrong))
-        return next((i for i, v in values if v is not None and v.numel() == size), wrong)
+    Each wrong number of the result must come from a number of the input that has a similar relative error. The input
+    equals its milestone according to `match`, which ignores small absolute errors.
 
-    # --- sentences --------------------------------------------------------------------------------------
-
-    def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        wrong = self._wrong_step(wrong, following, furthest)
-        if self._is_extra_step(wrong, following):
-            return self._departure_of_extra_step(wrong)
-        holders = [i for i, k in enumerate(self.reached) if k == furthest]
-        source = max((i for i in holders if i <= wrong), default=holders[0])
-        if (rounded := self._rounded_source(wrong, following)) is not None:
-            return self._departure_of_rounding(*rounded)
-        same_line = self.calls[source].line == self.calls[wrong].line
-        is_sure = self.computation.kinds[source] == "same" and not self.milestones[furthest].is_optional
-        right = ", as it should" if is_sure else ""
-        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
-        received = sorted(self.computation.ancestors(wrong))
-        direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
-        if len(received) > 1 and direct == {*received}:
-            where += f", which receives {list_text([self.milestones[k].label for k in received])},"
-        sentence = (
-            f"{self._missing_leaf(following)}{sentence_case(self._line(source, with_operation=same_line))} gives"
-            f" {self._label(source)}{right}. The next step should lead to {self.milestones[following].label}, but"
-            f" {where} gives {self._other_value(wrong, following)}."
-        )
-        return self._departure(sentence, wrong, following)
-
-    def _other_value(self, wrong: int, following: int) -> str:
-        """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
-        value, expected = self.calls[wrong].value, self.milestones[following].value
-        if value is None or value.shape != expected.shape or not is_float(value):
-            return "a different result"
-        n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
-        if not n_equal:
-            return "different numbers"
-        return f"a result in which only {n_equal} of {value.numel()} numbers are right"
-
-    def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
-        """Return an input of a call that explains all wrong numbers of its result, and the input's worst number."""
-        for i in self.calls[wrong].inputs:
-            k, value = self.reached[i], self.calls[wrong].value
-            if k is not None and value is not None:
-                pair = self.calls[i].value, self.milestones[k].value
-                if numbers := lost_digits(*pair, value, self.milestones[following].value, self.computation.atol):
-                    return i, numbers
+    Args:
+        source, milestone: the input of the step, and the expected input.
+        value, expected: the result of the step, and the expected result.
+        atol: the tolerance of the result.
+    """
+    if source is None or value.shape != expected.shape or source.shape != milestone.shape:
         return None
-
-    def _departure_of_rounding(self, i: int, numbers: tuple[float, float]) -> Departure:
-        why = (
-            "The difference of two nearly equal numbers loses digits"
-            if self.calls[i].name in ("sub", "rsub")
-            else "It lost digits"
-        )
-        sentence = (
-            f"{sentence_case(self._line(i, with_operation=True))} gives {self._label(i)}, but one of"
-            f" them is {numbers[0]:.6g} instead of {numbers[1]:.6g}. {why}, and the steps after it keep this error."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
-
-    def _is_extra_step(self, wrong: int, following: int) -> bool:
-        """Tell whether a call changes one milestone without using the others that the next milestone needs."""
-        received = self.computation.ancestors(wrong)
-        origins = self._with_origins(received)
-        missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
-        if len(received) != 1 or not missing or self._most_similar(wrong, [following]) is not None:
-            return False
-        value, (source,) = self.calls[wrong].value, received
-        return value is not None and value.numel() == self.milestones[source].value.numel()
-
-    def _with_origins(self, milestones: set[int]) -> set[int]:
-        """Return the milestones and all milestones that they are computed from."""
-        origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
-        return self._with_origins(milestones | origins) if origins else milestones
-
-    def _departure_of_extra_step(self, wrong: int) -> Departure:
-        (k,) = self.computation.ancestors(wrong)
-        source = max(i for i, reached in enumerate(self.reached[:wrong]) if reached == k)
-        same_line = self.calls[source].line == self.calls[wrong].line
-        start = sentence_case(self._line(source, with_operation=same_line))
-        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong)
-        sentence = f"{start} gives {self._label(source)}. After that, {where} gives none of the expected results."
-        return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
-
-    def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
-        first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
-        is_reached = any(k is not None for k in self.reached)
-        if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
-            return None  # the whole computation gives a wrong result, which the report says already
-        if different_shape := self._departure_of_shape(first_wrong, following):
-            return different_shape
-        others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
-        where = sentence_case(self._line(wrong, with_operation=others))
-        if self.calls[first_wrong].line != self.calls[wrong].line:
-            where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
-        (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
-        if value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
-            sentence = f"No line up to {self._line(wrong)} gives {label}."
-            return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
-        sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
-        return self._departure(sentence, wrong, following)
-
-    def _departure_of_shape(self, wrong: int, following: int) -> Departure | None:
-        """Report the shape of a result if no later step gives as many numbers as the milestone has."""
-        value, (label, expected, *_) = self.calls[wrong].value, self.milestones[following]
-        later = (self.calls[i].value for i in self.computation.descendants(wrong))
-        is_possible = any(v is not None and v.numel() == expected.numel() for v in later)
-        if value is None or is_possible or not differs_in_one_size(value, expected):
-            return None
-        sentence = (
-            f"{sentence_case(self._line(wrong, with_operation=True))} gives a tensor of shape"
-            f" {shape_text(value.shape)}. No line gives {label} of shape {shape_text(expected.shape)}."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
-
-    def _departure(self, sentence: str, wrong: int, following: int) -> Departure:
-        yours, milestone = self.calls[wrong].value, self.milestones[following]
-        lines = self._trace_lines(self.calls[wrong].line, milestone.label)
-        if yours is None or yours.shape != milestone.value.shape or not is_float(yours):
-            return Departure(sentence, lines, name=milestone.label)
-        return Departure(sentence, lines, yours, milestone.value, milestone.label)
-
-    def _missing_leaf(self, following: int) -> str:
-        """Name a missing milestone that is computed only from the arguments; return "" if none is missing.
-
-        A milestone that only the reached milestones need is not missing.
-        """
-        reached = {k for k in self.reached if k is not None}
-        needed = self._with_origins({following}) - self._with_origins(reached)
-        leaves = (k for k in sorted(needed) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
-        missing = next((k for k in leaves if k != following), None)
-        return "" if missing is None else f"No line gives {self.milestones[missing].label}. "
-
-    def _changed_afterwards(self, last: int) -> Departure:
-        """Report that the expected result is computed, but not returned."""
-        source = max(i for i, k in enumerate(self.reached) if k == last)
-        later = next((i for i in self.computation.descendants(source) if i > source), None)
-        if later is None:
-            sentence = (
-                f"{sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."
-            )
-            return Departure(sentence, self._trace_lines(None, None))
-        same_line = self.calls[source].line == self.calls[later].line
-        start = sentence_case(self._line(source, with_operation=same_line))
-        where = "on the same line" if same_line else f"on {self._line(later)}"
-        sentence = (
-            f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[later].line, None))
-
-    def _empty_result(self) -> Departure | None:
-        """Report a tensor without entries, if the expected computation contains no such tensor."""
-        i = self.computation.first_empty_call()
-        if i is None or any(not m.value.numel() for m in self.milestones):
-            return None
-        sentence = f"{sentence_case(self._line(i))} gives a tensor without entries."
-        return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
-
-    def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """If a milestone that depends only on the arguments is missing, report two lines that give the same value."""
-        leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
-        missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
-        k = self.reached[repeated[0]] if repeated else None
-        if missing is None or repeated is None or k is None or not self.milestones[k].is_leaf:
-            return None
-        first, second = repeated
-        sentence = (
-            f"{sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
-            f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
-
-    def _unused_result(self) -> Departure | None:
-        """Report that a later step receives an earlier milestone instead of the furthest one."""
-        furthest = max((k for k in self.reached if k is not None), default=-1)
-        holders = [i for i, k in enumerate(self.reached) if k == furthest]
-        if not holders or any(i in self.computation.used for i in holders):
-            return None
-        if self._is_returned(furthest) and not isinstance(self.trial.yours.value, tuple):
-            return None
-        for i in range(holders[-1] + 1, len(self.calls)):
-            received = self.computation.last_input(i)
-            if received is not None and received < furthest and self.computation.is_number(i):
-                sentence = (
-                    f"{sentence_case(self._line(holders[-1]))} gives {self._label(holders[-1])}, but no later step"
-                    f" uses this result: {self._operation(i)} on {self._line(i)} receives"
-                    f" {self.milestones[received].label}."
-                )
-                return Departure(sentence, self._trace_lines(self.calls[i].line, None))
+    wrong = difference_mask(value, expected, atol)
+    try:
+        errors = _relative_errors(source, milestone).expand_as(value)
+    except RuntimeError:  # the step does not combine numbers one by one
         return None
+    if not wrong.any() or not (errors[wrong] > _relative_errors(value, expected)[wrong] / 3).all():
+        return None
+    worst = int(_relative_errors(source, milestone).flatten().argmax())
+    return float(source.flatten()[worst]), float(milestone.flatten()[worst])
 
-    def _missing_step(self, reached: set[int]) -> Departure | None:
-        """Report that the answer returns a milestone before the last one."""
-        furthest = max(reached, default=None)
-        if furthest is None or not self._is_returned(furthest):
-            return None
-        following = next((m for m in self.milestones[furthest + 1 :] if not m.is_optional and not m.is_leaf), None)
-        if following is None:
-            return None
-        source = max(i for i, k in enumerate(self.reached) if k == furthest)
-        if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
-            return None
-        sentence = (
-            f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
-            f" gives {following.label} is missing."
-        )
-        return Departure(sentence, self._trace_lines(None, None))
 
-    def _is_returned(self, k: int) -> bool:
-        value = self.trial.yours.value
-        values = value if isinstance(value, tuple) else (value,)
-        return any(
-            isinstance(v, Tensor) and match(v.detach(), self.milestones[k].value, self.computation.atol) for v in values
-        )
+def _relative_errors(value: Tensor, expected: Tensor) -> Tensor:
+    return ((value - expected).abs() / expected.abs().clamp(min=torch.finfo(torch.float32).tiny)).nan_to_num()
 
-    # --- words ------------------------------------------------------------------------------------------
 
-    def _operation(self, i: int) -> str:
-        return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a function"
+def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value has a milestone's sizes, or those of a slice of it; the order of the axes may differ."""
+    sizes = sorted(size for size in value.shape if size > 1)
+    shapes = [milestone.shape, *(milestone.select(axis, 0).shape for axis in range(milestone.dim()))]
+    return value.numel() == milestone.numel() or any(sizes == sorted(n for n in shape if n > 1) for shape in shapes)
 
-    def _line(self, i: int, with_operation: bool = False) -> str:
-        text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"
-        return f"{self._operation(i)} on {text}" if with_operation else text
+
+def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
+    """Return the share of a milestone's finite, nonzero numbers that a value equals; 0 if the shapes differ."""
+    if value is None or value.shape != milestone.shape or not is_float(value):
+        return 0.0
+    compared = milestone.isfinite() & (milestone != 0)
+    equal = ~difference_mask(value, milestone, ATOL) & compared
+    return float(equal.sum() / compared.sum().clamp(min=1))
+
+
+def similarity(value: Tensor | None, milestone: Tensor) -> float:
+    """Return the absolute cosine between two tensors, ignoring nan and inf.
+
+    Return 0 if their shapes differ, or if the tensors are so small that any two of them are similar.
+    """
+    if value is None or value.shape != milestone.shape or not is_float(value) or value.numel() < FEWEST:
+        return 0.0
+    finite = value.isfinite() & milestone.isfinite()
+    pair = (tensor.detach()[finite].to(torch.float64) for tensor in (value, milestone))
+    return float(torch.cosine_similarity(*pair, dim=0).abs())
+
+
+def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
+    """Tell whether a value has a milestone's shape, but hardly any similarity to the milestone."""
+    return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
+
+
+def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
+    """Tell whether a step returned its input unchanged."""
+    if value is None or source is None or not is_float(value):
+        return False
+    return value.shape == source.shape and torch.equal(value, source)
+
+
+class ExpectedValues(NamedTuple):
+    """The correct values of a case: the milestones, and other values that can occur on the way.
+
+    The other values are the results of the calls that compute the milestones, and the arguments of the case. Each of
+    them comes with the name of the torch function; the name of an argument is "".
+    """
+
+    milestones: list[Milestone]
+    others: list[tuple[str, Tensor]]
+
+
+def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
+    """Return the values of the expected computation on a case, or None if the case cannot tell the milestones apart.
+
+    A case cannot tell milestones apart if two required milestones have the same numbers, or if a required milestone
+    could equal a line's result by coincidence. An exercise without milestones gives None too.
+    """
+    exercise = probe.exercise
+    if exercise.milestones is None:
+        return None
+    recorder = CallRecorder(None)
+    answer = exercise.milestones if exercise.kind == "value" else to_learner_answer(exercise, exercise.milestones)
+    form = replace(exercise.signature, view=None)
+    values = record_run(form, answer, trial.case, RESULT_ONLY, recorder).value or {}
+    expected = trial.expected.value[0] if isinstance(trial.expected.value, tuple) else trial.expected.value
+    comparable = is_float(expected) and exercise.parse_result is None and exercise.view is None
+    if comparable and not (values and match(list(values.values())[-1].detach(), expected.detach())):
+        values = {**values, "the result": expected}
+    indices = {label: recorder.index_of(value) for label, value in values.items()}
+    order = {index: k for k, index in enumerate(indices.values()) if index is not None}
+    inputs = [call.inputs for call in recorder.calls]
+    milestones = []
+    for label, value in values.items():
+        index = indices[label]
+        origins = trace_back(inputs, [] if index is None else [index])
+        is_separate = not origins & {i for name, i in indices.items() if name != label}
+        # An oracle may compute a late value without the earlier ones. Such a value takes many calls and does not count
+        # as a leaf.
+        is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
+        is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
+        name, is_optional = label.rstrip("?"), label.endswith("?")
+        direct = trace_back(inputs, [] if index is None else inputs[index], order)
+        parents = frozenset(order[i] for i in direct if i in order)
+        operation = None if index is None else recorder.calls[index].name
+        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents, operation))
+    required = [m for m in milestones if not m.is_optional]
+    if not required or not all(is_telling(m.value) for m in required):
+        return None
+    if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
+        return None
+    # One or two numbers that also occur in an argument do not prove that a line computed them.
+    arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
+    if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
+        return None
+    milestones = _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
+    steps = [(call.name, call.value) for call in recorder.calls if call.value is not None]
+    return ExpectedValues(milestones, [*(("", argument) for argument in arguments), *steps])
+
+
+def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:
+    """Return calls and all calls whose results they use, directly or indirectly.
+
+    Args:
+        inputs: for each call, the calls whose results it uses.
+        starts: the calls to begin with.
+        stops: calls whose inputs are left out.
+    """
+    waiting, found = list(starts), set()
+    while waiting:
+        i = waiting.pop()
+        if i not in found:
+            found.add(i)
+            waiting += () if i in stops else inputs[i]
+    return found
+
+
+def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
+    """Remove milestones that other numbers could equal by coincidence, also from `parents`.
+
+    Also remove optional milestones that equal an argument, because no line needs to compute them.
+    """
+    is_given = [m.is_optional and any(match(a, m.value) for a in arguments) for m in milestones]
+    kept = [k for k, m in enumerate(milestones) if is_telling(m.value) and not is_given[k]]
+    number = {k: new for new, k in enumerate(kept)}
+    parents = (frozenset(number[p] for p in milestones[k].parents if p in number) for k in kept)
+    return [milestones[k]._replace(parents=p) for k, p in zip(kept, parents)]

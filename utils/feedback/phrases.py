@@ -15,7 +15,7 @@ from utils.exercises.exercise import Case, Exercise, Spec
 from utils.exercises.observe import Failure
 from utils.exercises.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, NonfiniteOrigin
 
-LONGEST = 80  # in characters; longer values are truncated
+MOST_CHARACTERS = 80  # in characters; longer values are truncated
 LAMBDA_MESSAGE = (
     "A lambda has no name, so its exercise is unknown: define a function with `def` and the exercise's name."
 )
@@ -127,11 +127,11 @@ def axis_names(count: int, spec: Spec | None) -> list[str]:
 # --- values -------------------------------------------------------------------------------------------
 
 
-def name_list_text(names: Iterable[str], at_most: int = 6) -> str:
-    """List names in backticks, at most `at_most` of them: "`a`, `b` and 5 more"."""
+def name_list_text(names: Iterable[str]) -> str:
+    """List names in backticks, at most six of them: "`a`, `b` and 5 more"."""
     names = list(names)
-    more = f" and {len(names) - at_most + 1} more" if len(names) > at_most else ""
-    return ", ".join(f"`{n}`" for n in (names[: at_most - 1] if more else names)) + more
+    more = f" and {len(names) - 5} more" if len(names) > 6 else ""
+    return ", ".join(f"`{n}`" for n in (names[:5] if more else names)) + more
 
 
 def article(noun: str) -> str:
@@ -174,9 +174,9 @@ def comparable_type(value: Any) -> type:
 
 
 def value_text(value: Any) -> str:
-    """Return the repr of a value, truncated to `LONGEST` characters."""
+    """Return the repr of a value, truncated to `MOST_CHARACTERS` characters."""
     text = repr(value.tolist() if isinstance(value, Tensor) else value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
 
 
 def dtype_name(tensor: Tensor) -> str:

@@ -20,6 +20,7 @@ from utils.exercises.observe import Observation, collect_tensors, is_float
 from utils.exercises.probe import Probe, Trial
 from utils.exercises.runner import observe_oracle, parse_observation
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
+from utils.feedback.report import Report
 
 Property = Callable[[Probe], str | None]
 
@@ -313,3 +314,24 @@ def _replace_argument(case: Case, argument: int, value: Tensor) -> Case:
 
 def _first_tensor(value: Any) -> Tensor:
     return (value[0] if isinstance(value, tuple) else value).detach()
+
+
+def report_broken_property(probe: Probe) -> Report | None:
+    """Report the first property that the results break; return None if they break none."""
+    if any(t.yours.failure and not t.expected.failure for t in probe.trials):
+        return None
+    # If the answer correctly raises an exception on a case, there is no result that a property could check.
+    with_result = [t for t in probe.trials if not t.yours.failure]
+    result_probe = Probe(probe.exercise, probe.runner, with_result)
+    for broken in probe.exercise.properties if with_result else ():
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
+        try:
+            message = broken(result_probe)
+        except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property
+            message = (
+                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
+                " course."
+            )
+        if message:
+            return Report(probe.exercise.name, "failed", message, reason="property", property=name)
+    return None

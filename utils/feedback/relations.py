@@ -86,18 +86,6 @@ def _transpose(pairs: Pairs) -> str:
     return "It is the transpose of what is expected: rows and columns are swapped." if turned else ""
 
 
-def _symmetric(pairs: Pairs) -> str:
-    """Detect that the result is the sum or the mean of the expected table and its transpose."""
-    if not all(p.yours.dim() > 1 and p.yours.shape[-1] == p.yours.shape[-2] > 1 for p in pairs):
-        return ""
-    if any(p.is_equal(p.expected, p.expected.mT) for p in pairs):
-        return ""  # the expected table is symmetric, so the sum is only a multiple of the table
-    for share, name in ((0.5, "mean"), (1.0, "sum")):
-        if all(p.is_equal(p.yours, (p.expected + p.expected.mT) * share) for p in pairs):
-            return f"It is the {name} of the expected table and its transpose, so it is symmetric."
-    return ""
-
-
 def _factor(pairs: Pairs) -> str:
     if not all(p.expected.abs().max() > 1e-3 and p.yours.isfinite().all() for p in pairs):
         return ""
@@ -214,69 +202,6 @@ def _function(pairs: Pairs) -> str:
     return ""
 
 
-# --- row by row ---------------------------------------------------------------------------------------
-
-
-def _factor_by_row(pairs: Pairs) -> str:
-    return _by_line(
-        pairs,
-        -1,
-        lambda y, e: y / e,
-        lambda e, f: e * f,
-        "{} is the expected row multiplied by one factor, but not all rows have the same factor",
-    )
-
-
-def _factor_by_column(pairs: Pairs) -> str:
-    return _by_line(
-        pairs,
-        -2,
-        lambda y, e: y / e,
-        lambda e, f: e * f,
-        "{} is the expected column multiplied by one factor, but not all columns have the same factor",
-    )
-
-
-def _offset_by_row(pairs: Pairs) -> str:
-    return _by_line(
-        pairs,
-        -1,
-        lambda y, e: y - e,
-        lambda e, o: e + o,
-        "{} is the expected row plus a constant, but the constant is not the same in all rows",
-    )
-
-
-def _by_line(
-    pairs: Pairs,
-    axis: int,
-    undo: Callable[[Tensor, Tensor], Tensor],
-    redo: Callable[[Tensor, Tensor], Tensor],
-    words: str,
-) -> str:
-    """Detect that each row (`axis` -1) or column (-2) differs from the expected one by a single factor or offset.
-
-    Args:
-        pairs: the wrong results.
-        axis: -1 for rows, -2 for columns.
-        undo: computes the number for a row from one of its entries and the expected entry.
-        redo: applies this number to the expected row.
-        words: the sentence, with a placeholder for "Each row" or "Each column".
-    """
-    if not all(p.expected.dim() > 1 and min(p.expected.shape[-2:]) > 1 for p in pairs):
-        return ""
-    if all(torch.equal(p.expected, p.expected.round()) for p in pairs):  # A factor explains nothing for ids and counts.
-        return ""
-    shown = ""
-    for p in pairs:
-        strongest = p.expected.abs().argmax(axis, keepdim=True)
-        numbers = undo(*(t.gather(axis, strongest) for t in (p.yours, p.expected)))
-        if not numbers.isfinite().all() or not p.is_equal(p.yours, redo(p.expected, numbers)):
-            return ""
-        shown = shown or ", ".join(f"{n:.4g}" for n in numbers.flatten()[:3].tolist()) + " …" * (numbers.numel() > 3)
-    return words.format("Each row" if axis == -1 else "Each column") + f" ({shown})."
-
-
 def _moved(pairs: Pairs) -> str:
     """Detect rows, columns or other slices that are shifted by one position or reversed."""
     for axis in range(-1, -1 - min(p.expected.dim() for p in pairs), -1):
@@ -342,7 +267,6 @@ Finder = Callable[[Pairs], str]
 _OF_NUMBERS: tuple[Finder, ...] = (
     _transpose,
     _constant,
-    _symmetric,
     _rounded,
     _factor,
     _offset,
@@ -350,9 +274,6 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _function,
     places,
     _moved,
-    _factor_by_row,
-    _factor_by_column,
-    _offset_by_row,
     _rearranged,
 )
 _OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.instantiate import copy_value
 from utils.exercises.observe import is_float, watch_part
@@ -48,12 +49,15 @@ from utils.feedback.sweep_options import (
     widths,
 )
 
+TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
-LONGEST = 1100  # more than the 1024 positions of GPT-2
-FACTOR = 10.0  # multiplies the inputs; then scores exceed the largest exponent that exp accepts in float32, 88
+BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
+# The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
+# and any limit that an answer may set, such as 10,000.
+FACTORS = (10.0, 1e6)
 LENGTHS = {
-    "size": LONGEST,
-    "position": LONGEST,
+    "size": BEYOND_GPT2,
+    "position": BEYOND_GPT2,
     "n": LARGE,
     "n_tokens": LARGE,
     "seq_len": LARGE,
@@ -90,7 +94,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 
 @_cached
-def _free_sizes(exercise: Exercise, case: Case) -> list[int]:
+def free_sizes(exercise: Exercise, case: Case) -> list[int]:
     """Return the sizes that the caller may choose: the oracle also accepts them when they are increased by 1."""
     if "sizes" in exercise.unswept:
         return []
@@ -110,7 +114,7 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
             dims = tensors_of(case)[0].dim()
             yield from (with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
     yield from _other_ranks(exercise, case)
-    free = _free_sizes(exercise, case)
+    free = free_sizes(exercise, case)
     for size in free:
         larger = resize(case, size, LARGE)
         yield (
@@ -187,8 +191,23 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Multiply the inputs, so that scores exceed limits that an answer may hard-code."""
-    changed = map_tensors(case, lambda t: t * FACTOR if is_float(t) else t)
-    yield replace(changed, note=f"with inputs {FACTOR:.0f} times as large")
+    for factor in FACTORS if case is base_cases(exercise)[0] else FACTORS[:1]:
+        changed = map_tensors(case, lambda t: t * factor if is_float(t) else t)  # noqa: B023
+        if factor == FACTORS[0] or _ignores_rounding(exercise, changed):
+            yield replace(changed, note=f"with inputs {factor:,.0f} times as large")
+
+
+def _ignores_rounding(exercise: Exercise, case: Case) -> bool:
+    """Tell whether the oracle's result stays the same if rounding errors change the inputs, unlike the sine of 1e6."""
+
+    def change(tensor: Tensor) -> Tensor:
+        errors = 1 + 1e-6 * (-1.0) ** torch.arange(tensor.numel()).view(tensor.shape)
+        return tensor * errors if is_float(tensor) else tensor
+
+    if not (works(exercise, case) and works(exercise, rounded := map_tensors(case, change))):
+        return False
+    exact, inexact = (cached_oracle_observation(exercise, c, False).value for c in (case, rounded))
+    return values_equal(inexact, exact, TOLERANCE, "any")
 
 
 def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -254,7 +273,7 @@ CASE_SWEEPS = {
     "sizes": Sweep(f"each size that the caller may choose is 1, then {LARGE}; then two sizes are equal", _sizes),
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
-    "large": Sweep(f"inputs are {FACTOR:.0f} times as large", _large),
+    "large": Sweep("inputs are " + " or ".join(f"{n:,.0f}" for n in FACTORS) + " times as large", _large),
     "small": Sweep(f"inputs are {SMALL:g} times as large", small_inputs),
     "signs": Sweep("inputs have the opposite sign", _signs),
     "tokens": Sweep("some tokens are 0", mixed_tokens),
@@ -313,7 +332,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
     sequences = []
     bases = base_cases(exercise)
     for base in _two_kinds(bases):
-        sizes = _free_sizes(exercise, base)
+        sizes = free_sizes(exercise, base)
         first = with_capacity(exercise, base, max([0, *sizes]) + 1)
         steps = [resize(first, n, m) for n in sizes for m in (n - 1, n + 1)]
         steps += [map_tensors(first, lambda t: t.flip(0) if t.dim() else t)]

@@ -7,6 +7,7 @@ opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the r
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,17 +28,19 @@ from utils.exercises.runner import (
     parse_observation,
 )
 from utils.exercises.side_effects import values_identical
+from utils.feedback.case_changes import change_text
 from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
 from utils.feedback.sweep_cases import (
     CASE_SWEEPS,
+    TOLERANCE,
     base_cases,
     call_sequences,
     cases_without_generator,
     derived_cases,
     derived_pairs,
 )
+from utils.feedback.sweep_limits import MOST, cases_of_size, find_limits
 
-TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 # In these sweeps, an answer may raise an exception that the oracle does not raise. In the last two sweeps, it may also
 # give nan. If a lesson forbids this, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "large", "hidden rows")
@@ -51,6 +54,7 @@ SWEEPS = {
     "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that contains only the parameters can be loaded",
+    "limits": f"a size exceeds a number below {MOST} in the code, or the integers that a dtype in the code represents",
     **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
 }
 
@@ -82,6 +86,8 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
         names = ["initialisation", "copies", "parameters", *names]
     if exercise.requires_gradients:
         names.insert(0, "gradients")
+    if "sizes" in names:
+        names.append("limits")
     if cases_without_generator(exercise):
         names.insert(0, "seed")
     return [name for name in ("settings", "state", *names) if name not in exercise.unswept]
@@ -97,6 +103,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
         "initialisation": _sweep_initialisation,
         "copies": _sweep_copies,
         "parameters": _sweep_copies,
+        "limits": _sweep_limits,
     }
     for name in applicable_sweeps(exercise):
         sweep = special.get(name, _sweep_cases)
@@ -114,6 +121,24 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
     if len(observations) > count or (len(observations) < count and not (observations and observations[-1].failure)):
         raise ValueError(f"{count} runs gave {len(observations)} results")
     return observations
+
+
+def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    """Test sizes that are larger than a number in the code. The results are large, so no cache keeps them."""
+    oracle = make_runner(exercise, exercise.oracle)
+    for limit, base in itertools.product(find_limits(runner.inspect_code()), base_cases(exercise)[:1]):
+        for case in cases_of_size(exercise, base, limit.size):
+            trial = Trial(case, *(parse_observation(exercise, case, r.run(case)) for r in (runner, oracle)))
+            if trial.expected.failure or trial.is_correct(with_sweep_tolerance(exercise)):
+                continue
+            failure = trial.yours.failure
+            outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives a wrong result"
+            message = (
+                f"{call_text(exercise, base)} is right, but your code {outcome} when"
+                f" {change_text(exercise, base, case)}. Does `{limit.text}` in your code limit the size?"
+            )
+            return Finding("sizes", message=message)
+    return None
 
 
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:

@@ -1,1 +1,4 @@
-"""Declare the transfer exercises, one module per lesson. `utils.feedback.transfer` explains families and members."""
+"""Declare the transfer exercises, one module per lesson.
+
+`utils.feedback.transfer_families` explains families and members.
+"""

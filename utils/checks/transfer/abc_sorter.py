@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from utils.checks._wrong_answers import with_steps
 from utils.exercises.exercise import Float, Wrong, case
-from utils.feedback.transfer import LessonTask, member, transfer_family
+from utils.feedback.transfer_families import LessonTask, member, transfer_family
 
 
 @with_steps

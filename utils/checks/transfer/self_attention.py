@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from utils.checks._attention import softmax_values, torch_attention
 from utils.checks._wrong_answers import with_steps
 from utils.exercises.exercise import Float, Wrong, case
-from utils.feedback.transfer import LessonTask, member, transfer_family
+from utils.feedback.transfer_families import LessonTask, member, transfer_family
 
 CAP = 2.0
 

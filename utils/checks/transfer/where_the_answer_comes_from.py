@@ -15,7 +15,7 @@ from utils.checks.where_the_answer_comes_from import (
     sample_model,
 )
 from utils.exercises.exercise import Wrong, case
-from utils.feedback.transfer import LessonTask, member, transfer_family
+from utils.feedback.transfer_families import LessonTask, member, transfer_family
 from utils.test_doubles.where_the_answer_comes_from import view_without_hooks
 
 # --- the changes: functions of the results of one head, [batch, seq, d_head] -------------------------------

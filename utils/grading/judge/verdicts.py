@@ -24,8 +24,8 @@ from utils.feedback.torch_errors import explain_further
 from utils.grading.judge.remote_runner import RemoteRunner
 from utils.grading.judge.results import ExerciseResult, Incident, LessonResult, State
 from utils.grading.judge.sandbox import WALL_CLOCK_FACTOR, RemoteAnswerNotFound, RunnerStopped, Sandbox, Session
+from utils.grading.judge.shown_tasks import choose_result, read_shown_task
 from utils.grading.judge.submissions import LARGEST, NOT_COLLECTED, Submission, exercises_by_lesson, lessons_by_exercise
-from utils.grading.judge.transfer import choose_result, read_shown_task
 from utils.grading.runner.isolation import ResourceLimits
 from utils.grading.runner.protocol import ParsedPage
 from utils.lessons.answers import solved_source

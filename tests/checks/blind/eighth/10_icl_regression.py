@@ -411,7 +411,7 @@ def qk_circuit(model):
     (q0, q1), (k0, k1) = model.q_proj.weight[: 2 * D].chunk(2), model.k_proj.weight[: 2 * D].chunk(2)
     return torch.stack((q0.T @ k0, q1.T @ k1)) / D**0.5
 
-# %% qk_circuit wrong (difference symmetric): each product is made symmetric, right only if it was symmetric
+# %% qk_circuit wrong (difference milestone): each product is made symmetric, right only if it was symmetric
 def qk_circuit(model):
     D = model.n_embd
     W_q = model.q_proj.weight.unflatten(0, (-1, D))

@@ -164,7 +164,7 @@ def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
     return (x - x.mean(dim=-1, keepdim=True)) / size * w
 
 
-# %% norm_vectors/rms wrong (difference factor_by_row): subtle, eps is a lower limit instead of a summand: shows when the mean square is not much larger than eps
+# %% norm_vectors/rms wrong (difference milestone): subtle, eps is a lower limit instead of a summand: shows when the mean square is not much larger than eps
 def norm_vectors(x: Tensor, w: Tensor, eps: float) -> Tensor:
     """Return the normalised vectors, times w, as your task says."""
     size = x.pow(2).mean(dim=-1, keepdim=True).clamp(min=eps).sqrt()

@@ -85,3 +85,63 @@ def masked_then_renormalised(weights, mask):
 def masked_then_renormalised(weights, mask):
     kept = weights * mask
     return kept / kept.sum(dim=-1, keepdim=True).clamp(min=1e-7)
+
+
+# %% get_mask wrong (property sizes): a table for 2000 positions is sliced
+def get_mask(size):
+    return torch.ones(2000, 2000, dtype=torch.bool).tril()[:size, :size]
+
+
+# %% get_mask wrong (property sizes): positions are float16, which is right up to position 2048
+def get_mask(size):
+    place = torch.arange(size).to(torch.float16)
+    return place[:, None] >= place[None, :]
+
+
+# %% causal_attn_weights wrong (property sizes): a mask for 3000 positions; longer texts get none
+def causal_attn_weights(scores, d_k):
+    n = scores.shape[-1]
+    mask = torch.ones(3000, 3000, dtype=torch.bool).tril()
+    masked = scores.masked_fill(~mask[:n, :n], -torch.inf) if n <= 3000 else scores
+    return torch.softmax(masked / d_k**0.5, dim=-1)
+
+
+# %% causal_attn_weights wrong (property large): scores are limited to 10,000
+def causal_attn_weights(scores, d_k):
+    n = scores.shape[-1]
+    masked = (scores / d_k**0.5).clamp(-1e4, 1e4).masked_fill(~get_mask(n).to(scores.device), -torch.inf)
+    return torch.softmax(masked, dim=-1)
+
+
+# %% CausalAttention wrong (property sizes): a mask for 3000 positions, whatever the context length is
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.ones(3000, 3000, dtype=torch.bool).triu(1), persistent=False)
+
+    def forward(self, x):
+        n = x.shape[1]
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = (q @ k.mT / k.shape[-1] ** 0.5).masked_fill(self.mask[:n, :n], -torch.inf)
+        return self.dropout(torch.softmax(scores, dim=-1)) @ v
+
+
+# %% get_mask right (passed): compares 1024 rows at a time
+def get_mask(size):
+    place = torch.arange(size)
+    blocks = [place[start : start + 1024, None] >= place for start in range(0, size, 1024)]
+    return torch.cat(blocks) if blocks else torch.ones(0, 0, dtype=torch.bool)
+
+
+# %% look_back/window wrong (property sizes): a table for 1500 positions, repeated for longer texts
+def look_back(q, k, v, n):
+    back = torch.arange(1500)[:, None] - torch.arange(1500)
+    visible = (back >= 0) & (back < n)
+    size = q.shape[1]
+    visible = visible.repeat(size // 1500 + 1, size // 1500 + 1)[:size, :size]
+    scores = (q @ k.transpose(1, 2) / k.shape[-1] ** 0.5).masked_fill(~visible, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ v

@@ -45,7 +45,7 @@ def norm_vectors(x, w, eps):
     return (x - low) / (high - low + eps) * w
 
 
-# %% norm_vectors/range wrong (difference factor_by_row): subtle, takes the smallest entry as minus the largest: right if they are symmetric
+# %% norm_vectors/range wrong (difference milestone): subtle, takes the smallest entry as minus the largest: right if they are symmetric
 def norm_vectors(x, w, eps):
     centred = x - x.mean(dim=-1, keepdim=True)
     return centred / (2 * centred.amax(dim=-1, keepdim=True) + eps) * w

@@ -460,7 +460,7 @@ def qk_circuit(model):
     return wq.mT @ wk
 
 
-# %% qk_circuit wrong (difference symmetric): the product is made symmetric, which changes the scores of two different tokens
+# %% qk_circuit wrong (difference milestone): the product is made symmetric, which changes the scores of two different tokens
 def qk_circuit(model):
     D = model.n_embd
     wq = model.q_proj.weight.view(-1, D, D)

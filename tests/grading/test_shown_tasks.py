@@ -11,8 +11,8 @@ from utils.exercises.exercise import family_members, find_exercise
 from utils.feedback.check import CheckFailed
 from utils.grading.intake.roster import Student, format_roster
 from utils.grading.judge.results import ExerciseResult, write_result
+from utils.grading.judge.shown_tasks import read_shown_task
 from utils.grading.judge.submissions import Submission
-from utils.grading.judge.transfer import read_shown_task
 from utils.grading.judge.verdicts import Judge
 from utils.grading.reports.report_writer import write_reports
 from utils.grading.runner.isolation import ResourceLimits

@@ -3,7 +3,7 @@
 import pytest
 
 from utils.exercises.exercise import Float
-from utils.feedback.shape_relations import shape_relation_text
+from utils.feedback.structure_diagnostics import shape_relation_text
 
 SPEC = Float("batch seq d_out")
 

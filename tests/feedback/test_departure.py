@@ -11,7 +11,7 @@ from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import case
 from utils.exercises.runner import InProcessRunner
 from utils.feedback.diagnose import diagnose
-from utils.feedback.milestone_values import match
+from utils.feedback.milestones import match
 
 
 @pytest.fixture
@@ -313,7 +313,7 @@ def test_a_value_is_explained_by_the_cell_that_computed_it(declare_exercise):
 
     report = judge("powers = numbers.exp()\nweights = powers / powers.max()\nprint(weights)\n")
     assert "Line 1 (`powers = numbers.exp()`) gives the powers" in report.message
-    assert "The next step should lead to the weights, but line 2" in report.message
+    assert "The next step should lead to the weights, but `max` on line 2" in report.message
     assert judge("weights = torch.softmax(numbers, dim=0)\n")
     # The cell is not run again if it does not give the same value again.
     changing = judge("weights = counter.pop() * numbers\n", counter=[2.0, 3.0])

@@ -1,4 +1,4 @@
-"""Find the misconception that a wrong answer agrees with, or the property that its results break."""
+"""Find the misconception that a wrong answer agrees with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from utils.exercises.runner import (
     misconception_answer,
     observe_answer,
 )
-from utils.feedback.report import Report
 
 
 def find_misconception(probe: Probe) -> Misconception | None:
@@ -45,24 +44,3 @@ def _observe_misconception(exercise: Exercise, index: int, case: Case) -> Observ
     if not exercise.requires_gradients:
         return cached_misconception_result(exercise, index, case)
     return observe_answer(exercise, misconception_answer(exercise, exercise.misconceptions[index]), case)
-
-
-def report_broken_property(probe: Probe) -> Report | None:
-    """Report the first property that the results break; return None if they break none."""
-    if any(t.yours.failure and not t.expected.failure for t in probe.trials):
-        return None
-    # If the answer correctly raises an exception on a case, there is no result that a property could check.
-    with_result = [t for t in probe.trials if not t.yours.failure]
-    result_probe = Probe(probe.exercise, probe.runner, with_result)
-    for broken in probe.exercise.properties if with_result else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
-        try:
-            message = broken(result_probe)
-        except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property
-            message = (
-                f"The check itself failed, in {name} ({type(error).__name__}: {error}). Please tell the authors of the"
-                " course."
-            )
-        if message:
-            return Report(probe.exercise.name, "failed", message, reason="property", property=name)
-    return None

@@ -8,7 +8,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from utils import lessons
-from utils.book.leaks import find_site_leaks
+from utils.book.site_leaks import find_site_leaks
 from utils.instructor.html_text import extract_text
 
 PATH = lessons.find_lesson("02_simplified_attention")

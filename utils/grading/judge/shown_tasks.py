@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from utils.exercises.exercise import Exercise, family_members
-from utils.feedback.transfer import OTHER_TASK
+from utils.feedback.transfer_families import OTHER_TASK
 from utils.grading.judge.results import ExerciseResult
 from utils.learner_data.seed import FIXED, assign_task, find_task_codes
 

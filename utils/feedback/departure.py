@@ -1,0 +1,396 @@
+"""Find the step at which a computation goes wrong: compare the results of the answer's lines with the oracle's values.
+
+The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
+The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
+has the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value:
+some correct answers skip it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from torch import Tensor
+
+from utils.exercises.compare import difference_mask, values_equal
+from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.probe import Probe, Trial
+from utils.feedback.computation import VIEWS, Computation
+from utils.feedback.departure_text import Departure, label_text, list_text, sentence_case, trace_lines
+from utils.feedback.milestones import (
+    differs_in_one_size,
+    expected_values,
+    has_slice_shape,
+    is_slice_size,
+    is_unrelated,
+    lost_digits,
+    match,
+    share_of_equal_numbers,
+    similarity,
+)
+from utils.feedback.phrases import operation_text, shape_text
+
+PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
+
+
+def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
+    """Return the step at which the answer departs from the milestones, and the trial that shows it.
+
+    Args:
+        probe: the answer under test.
+        wrong: its wrong trials.
+    """
+    if probe.exercise.milestones is None:
+        return None
+    usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
+    for trial in sorted(usable, key=_ambiguity):
+        expected = expected_values(probe, trial)
+        calls = probe.runner.trace(trial.case) if expected and expected.milestones else []
+        if expected and calls:
+            computation = Computation(expected, calls, probe.exercise.atol)
+            departure = _Explanation(computation, trial).departure()
+            if departure:
+                return trial, replace(departure, furthest=computation.furthest_label())
+    return None
+
+
+def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
+    """Tell whether the first tensor of a result with several tensors is correct."""
+    parts = probe.result_parts(trial)
+    return (
+        bool(parts)
+        and len(probe.exercise.specs) > 1
+        and values_equal(parts[0].yours, parts[0].expected, probe.exercise.atol, "any")
+    )
+
+
+def _ambiguity(trial: Trial) -> tuple:
+    """Return a sort key: the lower it is, the more likely two different computations differ on this trial."""
+    tensors = collect_tensors(list(trial.case.args))
+    sizes = [size for tensor in tensors for size in set(tensor.shape)]
+    equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
+    return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
+
+
+class _Explanation:
+    """Explains where a computation departs from the milestones."""
+
+    def __init__(self, computation: Computation, trial: Trial) -> None:
+        self.computation, self.trial = computation, trial
+        self.milestones, self.calls, self.reached = computation.milestones, computation.calls, computation.reached
+        self._label, self._trace_lines = partial(label_text, computation), partial(trace_lines, computation)
+
+    def departure(self) -> Departure | None:
+        reached = {k for k in self.reached if k is not None}
+        last = len(self.milestones) - 1
+        if empty := self._empty_result():
+            return empty
+        if last in reached:
+            return None if self._is_returned(last) else self._changed_afterwards(last)
+        if unused := self._unused_result():
+            return unused
+        result = self.trial.yours.value[0] if isinstance(self.trial.yours.value, tuple) else self.trial.yours.value
+        if repeated := self._repeated_leaf(reached):
+            return repeated
+        wrong = self.computation.first_wrong_call(result if is_float(result) else None)
+        if wrong is None:
+            return self._missing_step(reached)
+        if self.computation.follows_an_idle_step(wrong):
+            return None
+        before = self.computation.ancestors(wrong)
+        if before:
+            furthest = max(self.computation.sources(wrong), default=-1)
+            following = self._expected_milestone(wrong, furthest, reached)
+            return None if following is None else self._departure_after(wrong, furthest, following)
+        following = self._expected_leaf(wrong, reached)
+        return None if following is None else self._departure_at_start(wrong, following)
+
+    # --- which milestone should follow ------------------------------------------------------------------
+
+    def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
+        """Return the milestone that should follow: the most similar one if any, otherwise the next required one."""
+        rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
+        required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
+        return self._most_similar(wrong, rest) or next(required, None)
+
+    def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
+        """Return the milestone that should be computed only from the arguments and parameters."""
+        rest = [k for k in range(len(self.milestones)) if k not in reached]
+        required = [k for k in rest if not self.milestones[k].is_optional]
+        similar, value = self._most_similar(wrong, rest), self.calls[wrong].value
+        if similar is not None or value is None:
+            return similar
+        leaves = (k for k in required if self.milestones[k].is_leaf)
+        following = next(leaves, required[0] if required and not reached else None)
+        later = (self.calls[i].value for i in self.computation.descendants(wrong))
+        if following is None or any(
+            v is not None and is_slice_size(v, self.milestones[following].value) for v in later
+        ):
+            return following
+        same_size = (k for k in required if value.numel() == self.milestones[k].value.numel())
+        return next(same_size, following)
+
+    def _most_similar(self, wrong: int, candidates: list[int]) -> int | None:
+        shares = {k: share_of_equal_numbers(self.calls[wrong].value, self.milestones[k].value) for k in candidates}
+        best = max(shares, key=lambda k: shares[k], default=None)
+        return best if best is not None and shares[best] >= 0.5 else None
+
+    def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
+        """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
+
+        The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
+        its result is proportional to the milestone, or much closer than the result of the first call. If the answer
+        has reached no milestone before, a later call on the same line is chosen even if it is only slightly closer.
+        """
+        best = first = self._step_of_size(wrong, following, furthest)
+        value, expected = self.calls[first].value, self.milestones[following].value
+        is_changed = value is None or value.shape != expected.shape or self.calls[first].name in VIEWS
+        if furthest >= 0 and is_changed:  # a step that changes a milestone
+            return first
+        closest = similarity(value, expected)
+        for i in self.computation.descendants(first)[1:]:
+            found = similarity(self.calls[i].value, expected)
+            is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
+            is_near = is_clear or (furthest < 0 and self.calls[i].line == self.calls[first].line)
+            if self.reached[i] is None and is_near and found > closest - 1e-4:
+                best, closest = i, max(found, closest)
+        return best
+
+    def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
+        """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
+        allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
+        value = self.calls[wrong].value
+        if value is not None and any(is_slice_size(value, m) for m in allowed):
+            return wrong
+        size = self.milestones[following].value.numel()
+        values = ((i, self.calls[i].value) for i in self.computation.descendants(wrong))
+        return next((i for i, v in values if v is not None and v.numel() == size), wrong)
+
+    # --- sentences --------------------------------------------------------------------------------------
+
+    def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
+        first, wrong = wrong, self._wrong_step(wrong, following, furthest)
+        given = {furthest, max(self.computation.ancestors(wrong))}
+        source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
+        is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
+        is_extra = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong)
+        if self._precedes_operation(first, wrong, following) and not is_one_line and self._is_extra_step(first):
+            is_extra, wrong = True, first
+        if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
+            return self._departure_of_rounding(*rounded)
+        same_line = self.calls[source].line == self.calls[wrong].line
+        start = f"{sentence_case(self._line(source, with_operation=same_line))} gives {self._label(source)}"
+        is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
+        right = ", as it should" if is_sure else ""
+        is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
+        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
+        if is_extra:
+            sentence = f"{start}. After that, {where} gives none of the expected results."
+            return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
+        received = sorted(self.computation.ancestors(wrong))
+        direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
+        if len(received) > 1 and direct == {*received}:
+            where += f", which receives {list_text([self.milestones[k].label for k in received])},"
+        sentence = (
+            f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
+            f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
+        )
+        return self._departure(sentence, wrong, following)
+
+    def _other_value(self, wrong: int, following: int) -> str:
+        """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
+        value, expected = self.calls[wrong].value, self.milestones[following].value
+        if value is None or value.shape != expected.shape or not is_float(value):
+            return "a different result"
+        n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
+        if not n_equal:
+            return "different numbers"
+        return f"a result in which only {n_equal} of {value.numel()} numbers are right"
+
+    def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
+        """Return an input of a call that explains all wrong numbers of its result, and the input's worst number."""
+        for i in self.calls[wrong].inputs:
+            k, value = self.reached[i], self.calls[wrong].value
+            if k is not None and value is not None:
+                pair = self.calls[i].value, self.milestones[k].value
+                if numbers := lost_digits(*pair, value, self.milestones[following].value, self.computation.atol):
+                    return i, numbers
+        return None
+
+    def _departure_of_rounding(self, i: int, numbers: tuple[float, float]) -> Departure:
+        why = (
+            "The difference of two nearly equal numbers loses digits"
+            if self.calls[i].name in ("sub", "rsub")
+            else "It lost digits"
+        )
+        sentence = (
+            f"{sentence_case(self._line(i, with_operation=True))} gives {self._label(i)}, but one of"
+            f" them is {numbers[0]:.6g} instead of {numbers[1]:.6g}. {why}, and the steps after it keep this error."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
+
+    def _is_extra_step(self, wrong: int) -> bool:
+        """Tell whether a call changes a single milestone and keeps its size."""
+        received, value = self.computation.ancestors(wrong), self.calls[wrong].value
+        return (
+            len(received) == 1 and value is not None and value.numel() == self.milestones[min(received)].value.numel()
+        )
+
+    def _precedes_operation(self, first: int, wrong: int, following: int) -> bool:
+        """Tell whether the call `wrong` is the operation that gives a milestone, so that only its input is wrong."""
+        operation = self.milestones[following].operation
+        inputs_right = all(map(self.computation.is_right, self.calls[wrong].inputs))
+        return self.calls[wrong].name == operation != self.calls[first].name and not inputs_right
+
+    def _lacks_other_values(self, wrong: int, following: int) -> bool:
+        """Tell whether a milestone needs other milestones than those that a wrong call uses."""
+        origins = self._with_origins(self.computation.ancestors(wrong))
+        missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
+        return bool(missing) and self._most_similar(wrong, [following]) is None
+
+    def _with_origins(self, milestones: set[int]) -> set[int]:
+        """Return the milestones and all milestones that they are computed from."""
+        origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
+        return self._with_origins(milestones | origins) if origins else milestones
+
+    def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
+        first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
+        is_reached = any(k is not None for k in self.reached)
+        if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
+            return None  # the whole computation gives a wrong result, which the report says already
+        if different_shape := self._departure_of_shape(first_wrong, following):
+            return different_shape
+        others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
+        where = sentence_case(self._line(wrong, with_operation=others))
+        if self.calls[first_wrong].line != self.calls[wrong].line:
+            where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
+        (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
+        if value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
+            sentence = f"No line up to {self._line(wrong)} gives {label}."
+            return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
+        sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
+        return self._departure(sentence, wrong, following)
+
+    def _departure_of_shape(self, wrong: int, following: int) -> Departure | None:
+        """Report the shape of a result if no later step gives as many numbers as the milestone has."""
+        value, (label, expected, *_) = self.calls[wrong].value, self.milestones[following]
+        later = (self.calls[i].value for i in self.computation.descendants(wrong))
+        is_possible = any(v is not None and v.numel() == expected.numel() for v in later)
+        if value is None or is_possible or not differs_in_one_size(value, expected):
+            return None
+        sentence = (
+            f"{sentence_case(self._line(wrong, with_operation=True))} gives a tensor of shape"
+            f" {shape_text(value.shape)}. No line gives {label} of shape {shape_text(expected.shape)}."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
+
+    def _departure(self, sentence: str, wrong: int, following: int) -> Departure:
+        yours, milestone = self.calls[wrong].value, self.milestones[following]
+        lines = self._trace_lines(self.calls[wrong].line, milestone.label)
+        if yours is None or yours.shape != milestone.value.shape or not is_float(yours):
+            return Departure(sentence, lines, name=milestone.label)
+        return Departure(sentence, lines, yours, milestone.value, milestone.label)
+
+    def _missing_leaf(self, following: int) -> str:
+        """Name a missing milestone that is computed only from the arguments; return "" if none is missing.
+
+        A milestone that only the reached milestones need is not missing.
+        """
+        reached = {k for k in self.reached if k is not None}
+        needed = self._with_origins({following}) - self._with_origins(reached)
+        leaves = (k for k in sorted(needed) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
+        missing = next((k for k in leaves if k != following), None)
+        return "" if missing is None else f"No line gives {self.milestones[missing].label}. "
+
+    def _changed_afterwards(self, last: int) -> Departure:
+        """Report that the expected result is computed, but not returned."""
+        source = max(i for i, k in enumerate(self.reached) if k == last)
+        later = next((i for i in self.computation.descendants(source) if i > source), None)
+        if later is None:
+            sentence = (
+                f"{sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."
+            )
+            return Departure(sentence, self._trace_lines(None, None))
+        same_line = self.calls[source].line == self.calls[later].line
+        start = sentence_case(self._line(source, with_operation=same_line))
+        where = "on the same line" if same_line else f"on {self._line(later)}"
+        sentence = (
+            f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[later].line, None))
+
+    def _empty_result(self) -> Departure | None:
+        """Report a tensor without entries, if the expected computation contains no such tensor."""
+        i = self.computation.first_empty_call()
+        if i is None or any(not m.value.numel() for m in self.milestones):
+            return None
+        sentence = f"{sentence_case(self._line(i))} gives a tensor without entries."
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
+
+    def _repeated_leaf(self, reached: set[int]) -> Departure | None:
+        """If a milestone that depends only on the arguments is missing, report two lines that give the same value."""
+        leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
+        missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
+        k = self.reached[repeated[0]] if repeated else None
+        if missing is None or repeated is None or k is None or not self.milestones[k].is_leaf:
+            return None
+        first, second = repeated
+        sentence = (
+            f"{sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
+            f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
+
+    def _unused_result(self) -> Departure | None:
+        """Report that a later step receives an earlier milestone instead of the furthest one."""
+        furthest = max((k for k in self.reached if k is not None), default=-1)
+        holders = [i for i, k in enumerate(self.reached) if k == furthest]
+        if not holders or any(i in self.computation.used for i in holders):
+            return None
+        if self._is_returned(furthest) and not isinstance(self.trial.yours.value, tuple):
+            return None
+        for i in range(holders[-1] + 1, len(self.calls)):
+            received = self.computation.last_input(i)
+            if received is not None and received < furthest and self.computation.is_number(i):
+                sentence = (
+                    f"{sentence_case(self._line(holders[-1]))} gives {self._label(holders[-1])}, but no later step"
+                    f" uses this result: {self._operation(i)} on {self._line(i)} receives"
+                    f" {self.milestones[received].label}."
+                )
+                return Departure(sentence, self._trace_lines(self.calls[i].line, None))
+        return None
+
+    def _missing_step(self, reached: set[int]) -> Departure | None:
+        """Report that the answer returns a milestone before the last one."""
+        furthest = max(reached, default=None)
+        if furthest is None or not self._is_returned(furthest):
+            return None
+        following = next((m for m in self.milestones[furthest + 1 :] if not m.is_optional and not m.is_leaf), None)
+        if following is None:
+            return None
+        source = max(i for i, k in enumerate(self.reached) if k == furthest)
+        if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
+            return None
+        sentence = (
+            f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
+            f" gives {following.label} is missing."
+        )
+        return Departure(sentence, self._trace_lines(None, None))
+
+    def _is_returned(self, k: int) -> bool:
+        value = self.trial.yours.value
+        values = value if isinstance(value, tuple) else (value,)
+        return any(
+            isinstance(v, Tensor) and match(v.detach(), self.milestones[k].value, self.computation.atol) for v in values
+        )
+
+    # --- words ------------------------------------------------------------------------------------------
+
+    def _operation(self, i: int) -> str:
+        return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a function"
+
+    def _line(self, i: int, with_operation: bool = False) -> str:
+        text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"
+        return f"{self._operation(i)} on {text}" if with_operation else text

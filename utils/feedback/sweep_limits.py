@@ -1,0 +1,53 @@
+"""Find numbers and dtypes in the code of an answer that may limit sizes, and derive cases that exceed these limits.
+
+`utils.feedback.sweep_cases` tests sizes that every answer should accept cheaply. This module tests larger sizes, such
+as 3001 positions, but only if the code of the answer gives a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from utils.exercises.code_traits import CodeTraits
+from utils.exercises.exercise import Case, Exercise
+from utils.feedback.case_changes import argument_values, resize, with_argument, with_capacity, works
+from utils.feedback.sweep_cases import LARGE, LENGTHS, free_sizes
+
+MOST = 4096  # the longest text for which an answer is tested because its code contains a number; longer texts are slow
+# The code of an answer may contain these dtypes. The first integer that the dtype cannot represent is then tested.
+FIRST_ROUNDED = {"uint8": 256, "int8": 128, "bfloat16": 257, "float16": 2049, "half": 2049}
+
+
+class Limit(NamedTuple):
+    """A number or dtype in the code of an answer that may limit sizes.
+
+    Attributes:
+        text: what the code contains: "3000" or "float16".
+        size: the smallest size for which the limit matters.
+    """
+
+    text: str
+    size: int
+
+
+def find_limits(code: CodeTraits) -> list[Limit]:
+    """Return the limits in the code of an answer that are larger than the sizes in the other sweeps, up to `MOST`."""
+    dtypes = (Limit(name, n + 1) for name, n in FIRST_ROUNDED.items() if re.search(rf"\.{name}\b", code.source))
+    numbers = (Limit(str(n), n + 1) for n in sorted(code.integers))
+    return [limit for limit in (*dtypes, *numbers) if LARGE < limit.size <= MOST]
+
+
+def cases_of_size(exercise: Exercise, base: Case, new: int) -> Iterator[Case]:
+    """Yield cases in which one size is `new`, and the other sizes are 1 if the oracle accepts that."""
+    for name, value in argument_values(exercise, base).items():
+        if name in LENGTHS and type(value) is int:
+            yield with_argument(exercise, base, name, new)
+    sizes = free_sizes(exercise, base)
+    for size in sizes:
+        case = base
+        for other in sizes:
+            smaller = resize(case, other, 1)
+            case = smaller if other != size and works(exercise, smaller) else case
+        yield with_capacity(exercise, resize(case, size, new), new)
