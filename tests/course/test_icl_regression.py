@@ -286,7 +286,7 @@ def test_one_over_the_root_of_d_is_refuted():
     )
 
 
-@pytest.mark.observed("With one, four or eight heads, the formula is at least as close.")
+@pytest.mark.observed("With one, four or eight heads and longer training, the formula is closer.")
 @pytest.mark.parametrize("n_head", [1, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_formula_describes_every_number_of_heads(n_head, seed):

@@ -489,11 +489,11 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("with a rate of 0.003 and 300 steps, one layer learned without the division")
-def test_with_a_lower_rate_a_wide_layer_learns_without_the_division():
+@pytest.mark.claim("with a rate of 0.003 and 300 steps, they learned in both cases")
+def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6
-    assert train_wide(0, 192, divided=False, rate=0.003, steps=300) > 0.9
+    assert min(train_wide(0, 192, divided, rate=0.003, steps=300) for divided in (True, False)) > 0.9
 
 
 @pytest.mark.claim("At width 192, it got about 0.9 with the division and 0.2 without it")

@@ -862,7 +862,7 @@ def test_every_layer_is_needed(shipped):
     assert (right & ends).sum() / right.sum() > 0.5
 
 
-@pytest.mark.claim("It counts positions. The last letter that it wrote hardly matters")
+@pytest.mark.claim("It counts positions. A last letter from elsewhere in the word hardly matters")
 def test_after_a_wrong_letter_it_goes_on_by_place(shipped):
     """The last letter is replaced by a letter from elsewhere in the word: in 94 % of 200 words the next letter is still
     the one at the next position, and in 0 % the one after the wrong letter.
