@@ -609,7 +609,9 @@ def test_an_empty_row(n):
     assert torch.softmax(torch.full((n,), -torch.inf), -1).isnan().all()
 
 
-@pytest.mark.claim("For the same input, the division by $1 - p$ gives each weight the same mean in training and afterwards.")
+@pytest.mark.claim(
+    "For the same input, the division by $1 - p$ gives each weight the same mean in training and afterwards."
+)
 def test_dropout_keeps_the_mean():
     """Without the division, the mean falls to 1 - p."""
     x = torch.rand(1000, generator=torch.Generator().manual_seed(0))

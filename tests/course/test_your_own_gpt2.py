@@ -290,7 +290,7 @@ def test_a_wrong_input_and_a_wrong_result_get_different_messages(snapshot):
     [
         ("gelu", "torch.tanh(inner)", "torch.tanh(inner / 2)", "the result", "inner / 2"),
         ("MLP", "self.c_proj(gelu(", "self.c_proj(2 * gelu(", "the result of c_proj", "2 * gelu"),
-        ("Block", "self.attn(self", "self.attn(2 * self", "the result of attn", "2 * self"),
+        ("Block", "self.attn(self", "self.attn(2 * self", None, "2 * self"),  # after it, no step is missing
         ("GPT", "x = block(x)", "x = block(x) * 1.1", "the stream after block 1", "x = block(x) * 1.1"),
         ("generate_cached", "x + block.mlp", "x + 2 * block.mlp", "the stream after block 0", "2 * block.mlp"),
     ],

@@ -178,9 +178,12 @@ class Computation:
             right: for each call, whether its result is correct.
         """
         harmless: set[int] = set()
+        # Whole numbers, such as the result of argmax, are never compared.
+        is_shown_right = [each and self.is_number(i) for i, each in enumerate(right)]
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
-            if users and all(j in harmless or (right[j] and not self._is_earlier(j, i)) for j in users):
+            is_right = (j in harmless or (is_shown_right[j] and not self._is_earlier(j, i)) for j in users)
+            if users and all(is_right):
                 harmless.add(i)
         return harmless
 
