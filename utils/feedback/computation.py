@@ -60,6 +60,7 @@ class Computation:
         self.used = {j for inputs in self.inputs for j in inputs}
         self.parts = self._find_parts()
         self.constants = self._find_constants()
+        self.leading = self._find_leading()
 
     def _match_call(self, i: int) -> None:
         value = self.calls[i].value
@@ -117,6 +118,16 @@ class Computation:
                 constants.add(i)
         return constants
 
+    def _find_leading(self) -> set[int]:
+        """Return the calls that lead to a later milestone. Their results are correct, milestone or not."""
+        furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
+        for i in reversed(range(len(self.calls))):
+            k = self.reached[i]
+            own = furthest[i] if k is None else k
+            for j in self.inputs[i] if self.is_number(i) else ():
+                furthest[j] = max(furthest[j], own)
+        return {i for i, k in enumerate(furthest) if k > max(self.ancestors(i), default=-1)}
+
     # --- questions --------------------------------------------------------------------------------------
 
     def furthest_label(self) -> str | None:
@@ -134,8 +145,8 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is correct: an expected value, a part of one, a constant or a mask."""
-        if self.reached[i] is not None or i in self.constants | self.parts or not self.is_number(i):
+        """Tell whether a result is correct: an expected value, a part of one, a step to one, a constant or a mask."""
+        if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
             return True
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
