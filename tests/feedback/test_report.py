@@ -1,6 +1,7 @@
 """The rendering of a report, as text and as HTML."""
 
 import re
+from html.parser import HTMLParser
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from tests.feedback.answers import with_name
 from utils.exercises.exercise import Float, case
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
+from utils.feedback.report import Note
 
 
 def test_text_and_html_say_the_same(double):
@@ -23,6 +25,37 @@ def test_text_and_html_say_the_same(double):
         for j, yours in enumerate(row):
             verdict = "wrong" if (i, j) in report.table.wrong else "right"
             assert f'aria-label="yours {yours}, expected {report.table.expected[i][j]}, {verdict}"' in page
+
+
+class _Announced(HTMLParser):
+    """Collect the text inside the elements with the role `status`, which a screen reader reads when they appear."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.text = [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "br":
+            self.open.append(dict(attrs).get("role") == "status")
+
+    def handle_endtag(self, tag):
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.text += data if any(self.open) else ""
+
+
+def test_a_screen_reader_announces_the_message_and_not_the_tables(double):
+    report = check(with_name("double", lambda x: x * x))
+    assert report.table
+    assert _Announced(report._repr_html_()).text == str(report).splitlines()[0]
+
+
+def test_a_hint_is_announced():
+    assert _Announced(Note("double: hint 1 of 3", "Add `x` to itself.")._repr_html_()).text == (
+        "double: hint 1 of 3Add x to itself."
+    )
 
 
 def test_backticks_are_code_on_a_page(double):

@@ -253,5 +253,5 @@ class Note:
     def _repr_html_(self) -> str:
         title = f"<b>{html.escape(self.title)}</b>"
         if self.code:
-            return html.card(title, wide_content=html.code_block(self.text))
-        return html.card(f"{title}<div>{html.inline_html(self.text)}</div>")
+            return html.card(title, wide_content=html.code_block(self.text), status=True)
+        return html.card(f"{title}<div>{html.inline_html(self.text)}</div>", status=True)

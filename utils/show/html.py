@@ -33,11 +33,11 @@ def card(content: str, state: str = "todo", wide_content: str = "", status: bool
     Args:
         content: the text, limited to a readable width.
         wide_content: content below the text that may be wider, such as a table or code.
-        status: whether a screen reader announces the card when it appears.
+        status: whether a screen reader announces the text, without the wide content, when the card appears.
     """
     role = ' role="status"' if status else ""
     style = f"border-left:4px solid {ACCENT[state]};padding:4px 12px;margin:4px 0;{TEXT_COLOUR}"
-    return f'<div{role} style="{style}">{text_line(content)}{wide_content}</div>'
+    return f'<div style="{style}"><div{role} style="{MEASURE}">{content}</div>{wide_content}</div>'
 
 
 def status_mark(state: str) -> str:
