@@ -496,9 +496,9 @@ def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
     assert min(train_wide(0, 192, divided, rate=0.003, steps=300) for divided in (True, False)) > 0.9
 
 
-@pytest.mark.claim("At width 192, it got about 0.9 with the division and 0.2 without it")
+@pytest.mark.claim("At width 192, it got about 0.9 with the division, and 0.1 to 0.8 without it")
 @pytest.mark.claim("With a learning rate of 0.05, layers of width 192 learned in neither case")
-@pytest.mark.claim("the marked token got a weight of more than 0.9, with or without the division")
+@pytest.mark.claim("the marked token got a weight of about 0.9, with or without the division")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_wide_layer_learns_only_with_the_division(seed):
     """Leave out the division. At width 192, training then fails; at width 16, it still works. A rate of 0.05 is too
