@@ -299,6 +299,12 @@ def test_an_error_next_to_a_product_is_not_explained_as_a_product(double, snapsh
     assert raised_message(double, added) == snapshot
 
 
+def test_reversed_axes_next_to_other_operations_are_named(declare_exercise):
+    product = declare_exercise("product", oracle=lambda x: x @ x.mT / 2, cases=lambda rand: [case(rand(2, 3, 4))])
+    reversed_axes = lambda x: x @ x.T / 2
+    assert "`.T` reverses all axes" in raised_message(product, reversed_axes)
+
+
 def test_a_list_in_place_of_a_tensor(double, snapshot):
     shape = lambda x: x.tolist().shape
     decoded = lambda x: x.tolist().decode()

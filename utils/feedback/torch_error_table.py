@@ -23,12 +23,12 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r'only implemented on integer and Boolean|"bitwise_\w+" not implemented for \'(?:Float|Double|Half|BFloat16)\'',
-        "`~`, `&` and `|` work on boolean tensors, but this tensor holds floating-point numbers. A comparison such as"
-        " `mask == 0` gives a boolean tensor.",
+        "`~`, `&` and `|` work on boolean tensors, but this tensor holds floating-point numbers. `mask.bool()`"
+        " makes a mask of 0 and 1 boolean.",
     ),
     ErrorExplanation(
         r"only supports boolean masks|condition to be a boolean tensor",
-        "the mask must be a boolean tensor (dtype bool). A comparison such as `mask == 0` gives a mask of this dtype.",
+        "the mask must be a boolean tensor (dtype bool). `mask.bool()` makes a mask of 0 and 1 boolean.",
     ),
     ErrorExplanation(
         r"used as indices must be long",

@@ -32,7 +32,8 @@ def _size_mismatch_text(match: re.Match, failure: Failure) -> str:
     sizes = f"on axis {match[3]} their sizes are {match[1]} and {match[2]}."
     products, others = count_products(failure)
     if products and others:
-        return f"two tensors do not fit together: {sizes}"
+        reversal = " `.T` reverses all axes; for a product, swap only the last two." if ".T" in failure.code else ""
+        return f"two tensors do not fit together: {sizes}{reversal}"
     if products:
         turns = " If you transpose a tensor for a product, swap only its last two axes." * bool(
             _TRANSPOSITION.search(failure.code)
