@@ -886,7 +886,7 @@ def _sample_other_pattern(seq, rand):
 
 
 def _sample_misleading_top(seq, rand):
-    """Sample a "previous" pattern that looks like a "first" pattern if an answer includes rows 0 and 1."""
+    """Sample a "previous" pattern. An answer that includes rows 0 and 1 takes it for a "first" pattern."""
     pattern = _sample_pattern("previous", seq, 1.1, rand)
     pattern[0], pattern[1] = 0.0, 0.0
     pattern[0, 0], pattern[1, 0] = 1.0, 1.0

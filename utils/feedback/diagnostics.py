@@ -275,7 +275,7 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find the inputs and parameters that never influence a wrong result, provided that at least one of them does."""
+    """Find the inputs and parameters that do not influence a wrong result. If none influences it, find nothing."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):

@@ -92,7 +92,7 @@ def _sizes(probe: Probe, trial: Trial) -> set[int]:
 
 
 def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
-    """Ask whether the code used a size such as `len(x)`, if this explains the wrong shape in every failing case.
+    """If a size such as `len(x)` explains every wrong shape, ask whether the code used this size.
 
     `len(x)` is the size of axis 0 of x. In each failing case, the wrong size must equal the size of this axis, and the
     expected size must equal the size of another axis of x. If the wrong size is the same in all failing cases, it must

@@ -49,7 +49,7 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Return whether a path or COURSE_GPT2 determined the choice. If so, fetching GPT-2 changes nothing."""
+        """Tell whether the user chose the model, by a path or by COURSE_GPT2. If so, fetching GPT-2 changes nothing."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property

@@ -58,7 +58,7 @@ def record_updates(before: Releases, after: Releases, earlier: bytes = b"") -> b
                 continue
             for n in range(max(i_end - i, j_end - j)):
                 was, now = "".join(old[i:i_end][n : n + 1]), "".join(new[j:j_end][n : n + 1])
-                # Learners may have any earlier text of the cell. An empty `now` means that the cell was deleted.
+                # A learner's copy may contain any earlier text of the cell. If `now` is empty, the cell was deleted.
                 changed = [Update(u.before, now) if was and u.after == was else u for u in changed] + [Update(was, now)]
         kept = dict.fromkeys(update for update in changed if update.after and update.after != update.before)
         if kept:

@@ -38,7 +38,7 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
 
 
 def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
-    """Copy stored weights into a model that a lesson or a learner has defined. Buffers, such as a mask, stay unchanged.
+    """Copy stored weights into a model of a lesson or of a learner. Buffers, such as a mask, stay unchanged.
 
     Args:
         message: the error message. `{}` in it becomes a clause about the first difference.

@@ -81,7 +81,7 @@ class LessonProgress:
             return None
         # JupyterLab renders a cell only when it comes into view. It finds an unrendered cell by its id, but not by its
         # heading. In an open notebook, JupyterLab scrolls to the cell but does not activate it, because its
-        # `setFragment` selects only cells that are not rendered yet. Notebook 7 opens the notebook at the top.
+        # `setFragment` can select a cell only before the cell is rendered. Notebook 7 opens the notebook at the top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 
 

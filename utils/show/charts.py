@@ -231,7 +231,7 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """Return the width and height of the area for the lines, in inches. The names are outside this area."""
+    """Return the width and height in inches of the area that contains the lines. The names are outside this area."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height

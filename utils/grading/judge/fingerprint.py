@@ -28,7 +28,7 @@ LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; numbers of magnitu
 
 
 def fingerprint_observation(observation: Observation) -> str:
-    """Return a digest of the shapes, dtypes and numbers of a result, or the exception's type if the run failed."""
+    """Return a digest of a result: of its shapes, dtypes and numbers, or of the type of its exception."""
     if observation.failure:
         return observation.failure.type
     parts = list(_parts(observation.value))

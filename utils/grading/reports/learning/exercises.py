@@ -94,7 +94,7 @@ def measure_transfer(learners: Sequence[SharedFile]) -> list[Transfer]:
 
 
 def _attempts_by_learner(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[int, list[Attempt]]]:
-    """Return, for each (lesson, exercise), the attempts of each learner up to the first that passed."""
+    """Group the attempts by (lesson, exercise) and learner. Omit the attempts after the first passed attempt."""
     grouped: dict[tuple[str, str], dict[int, list[Attempt]]] = defaultdict(dict)
     for number, learner in enumerate(learners):
         for key, attempts in attempts_by_exercise(learner.attempts).items():
