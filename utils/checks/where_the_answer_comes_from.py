@@ -620,7 +620,7 @@ def _weights_left(model, tokens, layer, head):
 def _which_entries_are_zero(probe):
     """Name the zero entries in out_proj's input, unless they belong to the removed head.
 
-    An answer can be correct although no entry is zero, for example if it changes weights. In this case, nothing is
+    A correct answer need not set entries to zero; for example, it can change weights. In this case, nothing is
     named.
     """
     message = None

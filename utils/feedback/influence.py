@@ -1,6 +1,6 @@
 """Find parts of the inputs that should influence the result of an answer but do not, or the other way round.
 
-Gradients suggest the parts. Two runs of the answer and of the oracle, before and after a change of the part, prove it.
+Gradients suggest the parts. To confirm a part, the answer and the oracle run before and after a change of this part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find numbers and dtypes in the code of an answer that may limit sizes, and derive cases that exceed these limits.
+"""Find limits in the code of an answer, such as a fixed number of positions, and derive cases that exceed them.
 
 `utils.feedback.sweep_cases` tests sizes that every answer should accept cheaply. This module tests larger sizes, such
 as 3001 positions, but only if the code of the answer gives a reason.
