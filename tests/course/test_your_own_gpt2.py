@@ -290,13 +290,12 @@ def test_a_wrong_input_and_a_wrong_result_get_different_messages(snapshot):
     [
         ("gelu", "torch.tanh(inner)", "torch.tanh(inner / 2)", "the result", "inner / 2"),
         ("MLP", "self.c_proj(gelu(", "self.c_proj(2 * gelu(", "the result of c_proj", "2 * gelu"),
-        ("Block", "self.attn(self", "self.attn(2 * self", None, "2 * self"),
+        ("Block", "self.attn(self", "self.attn(2 * self", "the result of attn", "2 * self"),
         ("GPT", "x = block(x)", "x = block(x) * 1.1", "the stream after block 1", "x = block(x) * 1.1"),
-        ("generate_cached", "x + block.mlp", "x + 2 * block.mlp", None, "2 * block.mlp"),
+        ("generate_cached", "x + block.mlp", "x + 2 * block.mlp", "the stream after block 0", "2 * block.mlp"),
     ],
 )
 def test_the_line_at_which_a_computation_departs_is_quoted(name, old, new, departure, line):
-    """If a step is added, no milestone is named: the report says that it gives none of the expected results."""
     answer = AnswerFactory.from_name(name)
     report = answer.judge(answer.source.replace(old, new))
     assert report.departure == departure

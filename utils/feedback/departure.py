@@ -175,9 +175,9 @@ class _Explanation:
         given = {furthest, max(self.computation.ancestors(wrong))}
         source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
         is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
-        is_extra = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong)
+        is_extra, name = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong), None
         if self._precedes_operation(first, wrong, following) and not is_one_line and self._is_extra_step(first):
-            is_extra, wrong = True, first
+            is_extra, wrong, name = True, first, self.milestones[following].label
         if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
             return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
@@ -188,7 +188,7 @@ class _Explanation:
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
         if is_extra:
             sentence = f"{start}. After that, {where} gives none of the expected results."
-            return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"))
+            return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"), name=name)
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
