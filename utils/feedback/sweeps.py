@@ -54,7 +54,7 @@ SWEEPS = {
     "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that contains only the parameters can be loaded",
-    "limits": f"a size exceeds a number below {MOST} in the code, or the integers that a dtype in the code represents",
+    "limits": f"a size exceeds a number below {MOST} in the code, or the largest integer of a dtype in the code",
     **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
 }
 

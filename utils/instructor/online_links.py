@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from packaging.requirements import Requirement
 
@@ -21,11 +19,7 @@ from utils import lessons
 from utils.instructor import ipynb
 from utils.instructor.build import student_files
 from utils.lessons import ROOT, write_atomically
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+from utils.lessons.files import read_pyproject
 
 UNSET = "OWNER/NAME"
 TEMPLATES = Path(__file__).parent / "templates" / "online"
@@ -52,11 +46,6 @@ def repository_name(root: Path = ROOT) -> str:
             ' "owner/name".'
         )
     return _require_repository_name(name)
-
-
-def read_pyproject(root: Path) -> dict[str, Any]:
-    """Return the content of `pyproject.toml`."""
-    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def set_repository_name(name: str, root: Path = ROOT) -> None:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,9 +67,12 @@ def course_version(root: Path = ROOT) -> str:
 
     The version of the installed package is not used: it stays the same when only the files are updated.
     """
-    path = root / "pyproject.toml"
-    match = re.search(r'(?m)^version = "(.+)"$', read_text(path)) if path.is_file() else None
-    return match[1] if match else ""
+    return read_pyproject(root)["project"]["version"] if (root / "pyproject.toml").is_file() else ""
+
+
+def read_pyproject(root: Path) -> dict[str, Any]:
+    """Return the content of `pyproject.toml`."""
+    return tomllib.loads(read_text(root / "pyproject.toml"))
 
 
 def read_text(path: Path) -> str:
