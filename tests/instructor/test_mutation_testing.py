@@ -62,9 +62,12 @@ CONTRIVED = {
         ("-torch.inf", "-1e4"),
     ],
     "LayerNorm": [
-        ("residual.var(dim=-1, keepdim=True, correction=0)", "residual.square().mean(-1, keepdim=True) - mean**2"),
+        (
+            "centred.square().mean(dim=-1, keepdim=True)",
+            "residual.square().mean(-1, keepdim=True) - residual.mean(-1, keepdim=True) ** 2",
+        ),
         ("keepdim=True)\n        variance", "keepdim=True).detach()\n        variance"),
-        ("correction=0)", "correction=0).detach()"),
+        (".square().mean(dim=-1, keepdim=True)", ".square().mean(dim=-1, keepdim=True).detach()"),
         ("eps: float = 1e-6", "eps: float = 1e-5"),
     ],
     "DeepQKVAttention": [
