@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers() -> str:
-    """Return Markdown that offers wrong answers. During the build, the course's own check has judged each of them."""
+    """Return Markdown with the wrong answers, each followed by the report that the course's own check gives on it."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(WRONG):
@@ -81,7 +81,7 @@ def render_wrong_answers() -> str:
 
 
 def render_lesson_map(course: Sequence[Lesson]) -> str:
-    """Return HTML with each lesson's topic, time, number of exercises, and the earlier lessons that it builds on."""
+    """Return HTML with each lesson's title, topic, time, number of exercises and required earlier lessons."""
     readme = lessons.read_text(ROOT / "README.md")
     topics = {number: (about, minutes) for number, about, minutes in _ROW.findall(readme)}
     items = []

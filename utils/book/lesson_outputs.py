@@ -1,8 +1,8 @@
 """Run the lessons with their answers, and cache their outputs, including widgets.
 
-A lesson runs again if its code, the code that it loads from other lessons, the course's own modules or a library
-changes. Changes to the prose do not matter. Changes to an explorer's JavaScript do not matter either, because it runs
-in the page, not in the kernel.
+A lesson runs again after a change to its code, to a definition in an earlier lesson, to the course's own modules or to
+a library. Changes to the prose do not matter. Changes to an explorer's JavaScript do not matter either, because the
+JavaScript runs in the page, not in the kernel.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def collect_outputs(
     cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
-    """Run each lesson with its answers if necessary. Return the outputs by lesson stem.
+    """Return the outputs by lesson stem. Lessons without cached outputs run first, with their answers.
 
     Args:
         log: called with one line for each lesson that had to run.
@@ -137,7 +137,7 @@ def run_lesson(path: Path) -> tuple[Outputs, float]:
 
 
 def _widget_states(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return each widget's kind, initial values, state, and bytes in base64.
+    """Return each widget's kind, initial values, state and binary data (in base64).
 
     The kind is "" if the widget does not belong to the course. The widget's JavaScript module is not stored, because
     the page uses the current one.

@@ -30,8 +30,8 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
 _PROGRESS = re.compile(r"(?m)^progress\(\)(?:\.(\w+)\(\))?$")
-# For each call to `progress()`, the text that the book shows instead of the solved run's output. A cell without a text
-# is left out. The book contains no item of the concept inventory.
+# For each call to `progress()`, the text that the book shows instead of the solved run's output. If the text is empty,
+# the book leaves out the cell. The book contains no item of the concept inventory.
 IN_LAB = {
     None: "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the"
     " place where you stopped. This page stores nothing about you.",
@@ -110,7 +110,7 @@ def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict[str, 
 
 
 def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
-    """Return the exercises of this lesson that a cell checks and that have hints."""
+    """Return the exercises that a cell checks, if they belong to this lesson and have hints."""
     named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
     return [exercise for exercise in named if exercise and exercise.hints and exercise.lesson == lesson.name]
 
@@ -132,7 +132,7 @@ def _card_output(text: str) -> dict[str, Any]:
 
 
 def _page_output(output: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
-    """Return an output as the page shows it: as text or as HTML."""
+    """Convert an output to the form that the page shows, such as text or HTML."""
     if output["output_type"] == "stream":
         return {**output, "text": _normalise_text(output["text"])}
     if output["output_type"] == "error":
@@ -157,12 +157,12 @@ def _normalise_text(text: str) -> str:
 
 
 def share_library(text: str) -> str:
-    """Make a figure's HTML load circuitsvis from the file that all pages share."""
+    """Replace the circuitsvis library in a figure's HTML by a reference to the file that all pages share."""
     return LIBRARY.sub('<script src="../_static/circuitsvis.js" defer></script>', text)
 
 
 def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
-    """Return the container of a live widget: its text, for browsers without scripts, and its initial values.
+    """Return the container of a live widget: a text for browsers without scripts, and the widget's initial values.
 
     Raises:
         BookError: the widget is not one of the course's.

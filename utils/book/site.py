@@ -161,7 +161,7 @@ def _require_own_folder(out: Path) -> None:
 
 
 def _sync_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """Make the folder contain exactly these files. Unchanged files keep their modification time."""
+    """Write the files into the folder, and delete all other files. Unchanged files keep their modification time."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if path.relative_to(folder).as_posix() not in files:
             path.unlink()
@@ -198,7 +198,7 @@ def _front_page(course: Sequence[Lesson]) -> bytes:
 
 
 def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
-    """Return the pages that are not lessons, with their links resolved by `resolve_links`."""
+    """Return the pages that are not lessons, and the images of `docs/`. `resolve_links` adapts the links."""
     site_pages, public = _site_pages(course), online_links.repository_name()
     files = {
         name: resolve_links(lessons.read_text(ROOT / name), name, site_pages, public).encode() for name in DOCUMENTS
@@ -207,7 +207,7 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the paths of the files in the clone that have a page in the site."""
+    """Return the path of each file in the clone that becomes a page of the site."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
@@ -239,7 +239,7 @@ def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> st
 
 
 def _link_cells(cells: list[dict[str, Any]], name: str, site_pages: set[str]) -> None:
-    """Make the links in a lesson's cells and outputs lead to pages of the site."""
+    """Change the links in a lesson's cells and outputs, so that they lead to pages of the site."""
 
     def page(found: re.Match[str]) -> str:
         return f'href="{found[1]}.html"' if f"course/{found[1]}.ipynb" in site_pages else ""
@@ -300,9 +300,9 @@ def _static_files() -> dict[str, bytes]:
 def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
     """Let Sphinx reuse the pages that have not changed since the last build.
 
-    All pages are built again if the settings, a version or the titles in the sidebar changed, because Sphinx notices
-    only some of these changes. They are also built again if the last run did not finish, because it may have left
-    incomplete pages.
+    All pages are built again after a change to the settings, to a library's version or to a title in the sidebar,
+    because Sphinx notices only some of these changes. All pages are also built again if the last run did not finish,
+    because it may have left incomplete pages.
     """
     titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
     titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]
@@ -341,7 +341,7 @@ def run_sphinx(stage: Path, site: Path, work: Path) -> None:
 
 
 def _raise_if_disk_was_full(text: str) -> None:
-    """If the disk is full, raise one error instead of the errors that Sphinx and shutil report for each file.
+    """Raise a single error if the disk is full, because Sphinx and shutil report an error for each file.
 
     Raises:
         OSError: the text says that the disk is full.

@@ -16,7 +16,7 @@ WITH_MARKERS = "CONTRIBUTING.html"  # the page that explains the markers
 
 
 def find_site_leaks(site: Path, shown_stems: Collection[str] = ()) -> list[str]:
-    """Return one line `file:line: description` for each answer, name from an answer, or marker in the site.
+    """Return one line `file:line: description` for each marker and each part of an answer in the site.
 
     Args:
         shown_stems: the stems of the lessons whose answers the site may show.

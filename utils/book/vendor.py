@@ -1,6 +1,7 @@
 """Fetch the npm packages that the book's pages need, each in a pinned version.
 
-npm's own client (node comes in a wheel) fetches each package once into `build/vendor`. Every use verifies the SHA-256.
+npm's own client (node comes in a wheel) fetches each package once into `build/vendor`. The SHA-256 of the package is
+verified before every use.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ AGAIN = "coginst vendor"
 
 
 class VendorError(ValueError):
-    """A package is missing, damaged or not the pinned one. The message names the package and the remedy."""
+    """A package cannot be fetched, is missing or damaged, or has the wrong version. The message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def fetch_packages(
 
 
 def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
-    """Return the package's files that the book uses, including its licence: a dict from name in the book to content.
+    """Return the files of a package that the book uses, including the licence: a dict from file name to content.
 
     Raises:
         VendorError: the package is missing or damaged.
@@ -118,7 +119,7 @@ def package_files(package: Package, folder: Path = VENDOR) -> dict[str, bytes]:
 
 
 def npm_pack(package: str, into: Path) -> str:
-    """Let npm write a package's file into a folder, and return npm's output.
+    """Download a package into a folder with npm. Return npm's output.
 
     Raises:
         VendorError: npm is not installed.

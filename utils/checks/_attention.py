@@ -105,7 +105,7 @@ def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """Check that all weight matrices have the initial distribution of `nn.Linear`, in any order."""
+    """Check that all weight matrices start with the distribution of `nn.Linear`, whatever their order is."""
 
     def broken(probe: Probe) -> str | None:
         observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
@@ -139,8 +139,8 @@ def hides_with_minus_infinity(probe: Probe) -> str | None:
     """Check that a row whose positions are all hidden has no positive weights.
 
     Such a row may be nan or 0, or the answer may raise an error. If the code sets hidden scores to a finite number
-    instead of -inf, the softmax distributes weight over the hidden positions. The property checks only correct answers.
-    The cases must have a mask and return weights, either as the only result or as the last item of a tuple.
+    instead of -inf, the softmax distributes weight over the hidden positions. The property checks only correct answers,
+    and only cases with a mask. The weights must be the answer's only result, or the last item of a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
     for trial in probe.trials if probe.has_correct_values else ():
@@ -171,8 +171,8 @@ def torch_attention(
 ) -> Tensor:
     """Compute attention with torch's own function, for any number of leading axes.
 
-    torch needs at least one leading axis, so this function adds one and removes it again. Without values, it uses the
-    identity matrix, so it returns the weights [..., seq, seq].
+    torch needs at least one leading axis, so this function adds one and removes it again. Without values, the
+    function uses an identity matrix instead, so the result is the weights [..., seq, seq].
     """
     if v is None:
         v = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
@@ -231,7 +231,7 @@ def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor
 
 
 def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> dict[str, Tensor]:
-    """Compute the intermediate values between scores [..., seq, seq] and weights: milestones of an exercise."""
+    """Compute the milestones of an exercise from the scores [..., seq, seq] to the weights."""
     scaled = scores / d_head**0.5
     values = {"the scores": scores, "the scaled scores": scaled}
     if mask is None:
@@ -263,7 +263,7 @@ def softmax_values(
 
 
 def keep_weights(p, weights: Tensor) -> Tensor:
-    """Return the weights unchanged. This is the step `drop` of `attention` for layers without dropout."""
+    """Return the weights unchanged. Layers without dropout use this function as the step `drop` of `attention`."""
     return weights
 
 
@@ -318,7 +318,7 @@ causal_attention = attention.replace(make_mask=lambda mask, size: causal_mask(si
 
 
 def torch_causal_attention(p, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Compute causal attention with torch's own function. Its dropout is active only in training mode."""
+    """Compute causal attention with torch's own function. Dropout is active only in training mode."""
     return torch_attention(q, k, v, is_causal=True, dropout_p=p.init_args["dropout"] if p.training else 0.0)
 
 
@@ -336,7 +336,7 @@ CAUSAL_LAYER = (
 class Mistake(NamedTuple):
     """A mistake in attention: the wrong steps of `attention`, and the default message.
 
-    In the message, `{width}` stands for the lesson's name for the width of a head.
+    In the message, `{width}` is replaced by the lesson's name for the width of a head.
     """
 
     steps: Mapping[str, Any]
@@ -468,7 +468,7 @@ ATTENTION_MISTAKES = {
 
 
 def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, str] | None = None) -> SimpleNamespace:
-    """Return a namespace of functions. Each declares one mistake in attention as a misconception of one exercise.
+    """Return a namespace of functions. Each function declares a mistake in attention as a misconception of an exercise.
 
     With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" with
     this message, and `wrong.root_of_2()` is a misconception with the default message.
@@ -487,7 +487,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions in which the layers that the constructor `initial` creates ignore qkv_bias."""
+    """Return two misconceptions: layers with biases, and layers without biases, whatever qkv_bias is."""
     return {
         "always-a-bias": Wrong(
             right,
@@ -520,7 +520,7 @@ def sinusoids(position: Tensor, d_model: int, base: float = 100.0) -> Tensor:
 
 
 def rope(x: Tensor, base: float = 10000.0) -> Tensor:
-    """Rotate each pair of adjacent entries in x [..., seq, d] by an angle that depends on its position."""
+    """Rotate each pair of adjacent entries in x [..., seq, d] by an angle that is proportional to the position."""
     pairs = torch.view_as_complex(x.double().unflatten(-1, (-1, 2)).contiguous())
     rotated = pairs * rotation_factors(torch.arange(x.shape[-2]), x.shape[-1], base)
     return torch.view_as_real(rotated).flatten(-2).to(x.dtype)

@@ -38,7 +38,7 @@ class _ResultTerms:
     rate: float
 
     def sum(self, keep: Tensor | float = 1.0) -> Tensor:
-        """Return the result with each weight multiplied by `keep`, which broadcasts to the shape of `per_weight`."""
+        """Return the result after multiplying each weight by `keep`, which broadcasts to the shape of `per_weight`."""
         return self.base + (self.per_weight * keep).sum((2, 3))
 
     @functools.cached_property
@@ -129,7 +129,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # one batch contains the result of each weight alone, and of no weight
+    with torch.no_grad():  # one batch contains a result for each single weight, and one without weights
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -168,7 +168,10 @@ def _explain_by_weights(result: Tensor, terms: _ResultTerms, factor: float) -> _
 
 
 def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> float | None:
-    """Infer the dropped fraction: rate, 1 - rate or 0.5. The count may deviate by up to six standard deviations."""
+    """Infer the dropped fraction: rate, 1 - rate or 0.5.
+
+    The number of dropped entries may differ from the expected number by up to six standard deviations.
+    """
     if not dropped:
         return None
     deviations = {f: abs(dropped - total * f) / math.sqrt(total * f * (1 - f)) for f in (rate, 1 - rate, 0.5)}
@@ -179,7 +182,7 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 
 
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
-    """Infer the shape of the random mask. An axis gets size 1 if its entries agree more often than chance allows."""
+    """Infer the shape of the random mask. An axis gets size 1 if all its entries agree and chance is no explanation."""
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]
@@ -289,7 +292,7 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
 
 
 def drops_weights(probe: Probe) -> str | None:
-    """Check results in training, if all results in evaluation mode are correct."""
+    """Report wrong results in training mode if all results in evaluation mode are correct."""
     in_training = [t.is_correct(probe.exercise) for t in probe.trials if t.case.train]
     in_evaluation = [t.is_correct(probe.exercise) for t in probe.trials if not t.case.train]
     if all(in_training) or not all(in_evaluation):

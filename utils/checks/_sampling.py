@@ -12,8 +12,8 @@ from utils.exercises.exercise import case
 from utils.exercises.observe import collect_tensors
 from utils.exercises.probe import Probe
 
-STATES = 20  # an answer that uses one random number of two values gives 20 equal samples in 1 of 10 ** 6 runs
-FEW = 6  # enough to find an answer that has at most five different results
+STATES = 20  # if a sample can have only two values, 20 samples are equal in 1 of 10 ** 6 runs
+FEW = 6  # if an answer has at most five different results, two of six samples are equal
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
@@ -27,8 +27,8 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
             sample are equal. `repeated`: two of a few generators lead to the same samples.
 
-    Two equal samples do not prove what causes them, so most tests for equal samples must succeed with `STATES`
-    generators. Only the last test, which names no cause, needs a single pair.
+    Equal samples can have several causes. A test that names the cause must therefore find equal samples with each of
+    `STATES` generators. The test `repeated` names no cause, so a single pair of equal samples is enough.
     """
 
     def broken(probe: Probe) -> str | None:

@@ -191,7 +191,7 @@ def _output(p, y):
 
 @with_steps
 def _deep_attention(p, x, *, qkv=_qkv, merge=lambda y: y.transpose(1, 2).flatten(2), out=_output, **steps):
-    """Compute the forward pass, with the steps of `attention`."""
+    """Compute the forward pass. `steps` replaces steps of `attention`."""
     return causal_attention.replace(qkv=qkv, drop=keep_weights, out=lambda p, mixed: out(p, merge(mixed)), **steps)(
         p, x
     )
@@ -451,14 +451,14 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Return the correct rate in the warm-up, and base_lr times `fall(t)` afterwards, where t rises from 0 to 1."""
+    """Return the correct rate in the warm-up. Afterwards, t rises from 0 to 1, and the rate is base_lr × `fall(t)`."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))
 
 
 def _cosine(low=0.1, turn=math.pi):
-    """Return a function of t that follows a cosine from 1 towards `low`. The angle rises from 0 to `turn`."""
+    """Return a function of t that follows a cosine from 1 towards `low`. The cosine's angle rises from 0 to `turn`."""
     return lambda t: low + (1 - low) * 0.5 * (1 + math.cos(turn * t))
 
 

@@ -127,9 +127,9 @@ def _renormalisation_steps(weights, mask):
 
 
 def _hide_nearly_all(scores):
-    """Return scores with which position 0 gives position 1 all but about 1e-8 of its weight.
+    """Raise the scores of position 1, so that position 0 keeps a weight of only about 1e-8 on itself.
 
-    A constant such as 1e-5 that keeps a sum away from 0 is much larger than this weight.
+    If an answer adds a constant such as 1e-5 to each sum, the constant is much larger than this weight.
     """
     return scores + 18.0 * F.one_hot(torch.tensor(1), scores.shape[-1])
 
@@ -258,21 +258,22 @@ exercise(
 
 @with_steps
 def _weights(scores, d_k, **steps):
-    """Compute causal attention weights, with the steps of `weigh_scores`."""
+    """Compute causal attention weights. `steps` replaces steps of `weigh_scores`."""
     return weigh_scores.replace(**steps)(scores, causal_mask(scores.shape[-1]), d_k)
 
 
 def _causal_steps(scores, d_k):
     """Compute the milestones.
 
-    Leave out the scores, because they are given, and values without the mask, because they are wrong in this exercise.
+    The scores are left out, because they are given. Values without the mask are left out too, because they are wrong
+    in this exercise.
     """
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}
 
 
 def _weights_by_torch(scores, d_k):
-    """Compute the weights with torch's attention, with the scores as queries and unit vectors as keys."""
+    """Compute the weights with torch's attention: the scores are the queries, and unit vectors are the keys."""
     eye = torch.eye(scores.shape[-1], dtype=scores.dtype, device=scores.device).expand_as(scores)
     return torch_attention(scores, eye, is_causal=True, scale=d_k**-0.5)
 
@@ -502,12 +503,12 @@ def _by_torch(p, x):
 
 
 def _mix_with_keep(p, x, keep):
-    """Compute the result without dropout, with each weight multiplied by `keep` [batch, 1, seq, seq]."""
+    """Compute the result without dropout, but multiply each weight by `keep` [batch, 1, seq, seq]."""
     return causal_attention.replace(drop=lambda p, weights: weights * keep[:, 0])(p, x)
 
 
 class _UncutMask(nn.Module):
-    """The lesson's class, except that the mask keeps its full size."""
+    """The lesson's class, but it does not cut the mask to the length of the text."""
 
     def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Define the exercises of lesson 11: the Gram determinant, scores from it, a layer, and texts to copy."""
+"""Define the exercises of lesson 11: the Gram determinant, attention scores from it, a layer, and texts to copy."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def _det(q, k, r):
 
 @with_steps
 def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Compute the determinant from its five terms. `pairs` selects the factors in the squares."""
+    """Compute the determinant from its five terms. `pairs` selects the dot product for each squared length."""
     qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
     products = {
         "right": (kr, rq, qk),
@@ -59,7 +59,7 @@ def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="ri
 
 
 def _entry_table(q, k, r):
-    """Return a wrong table, [d, d], whose products are summed over the vectors instead of the entries."""
+    """Return a wrong Gram matrix, [d, d]: the products are summed over the vectors instead of over the entries."""
     rows = torch.stack((q, k, r), dim=-2)
     return rows.mT @ rows
 
@@ -74,7 +74,7 @@ def _area_times_height(q, k, r):
 
 
 def _are_roots(probe):
-    """Return whether the results are the square roots of the expected results. A volume may be 0."""
+    """Return whether the results are the square roots of the expected results. Rounding errors near 0 are accepted."""
     pairs = [(trial.yours.value, trial.expected.value) for trial in probe.trials]
     return not probe.has_correct_values and all(
         isinstance(a, Tensor)
@@ -101,7 +101,7 @@ _VOLUME = (
 
 
 def _volumes(probe):
-    """Check the determinants of simple solids."""
+    """Check the determinants for vectors that span simple solids."""
     if _are_roots(probe):
         return _VOLUME
     for q, k, r, why in _BODIES:
@@ -142,7 +142,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
 
 
 def _orthogonalise(q, r):
-    """Return the query's direction, the part of the reference perpendicular to it, and the squared area."""
+    """Return milestones: the reference's parts along and perpendicular to the query, and the area of both vectors."""
     unit = F.normalize(q, dim=-1)
     projection = _dot(r, unit)[..., None] * unit
     rest = r - projection
@@ -162,7 +162,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return the intermediate values between the keys' components in the plane and the keys' squared heights."""
+    """Return milestones from the keys' components in the plane of query and reference to the keys' squared heights."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,
@@ -306,7 +306,7 @@ exercise(
 
 
 def _all_pairs(q, k, r, by="query"):
-    """Combine q at each i with k at each j. The reference r is taken at i if `by` is "query", otherwise at j."""
+    """Combine each query i with each key j. Use reference i if `by` is "query", otherwise reference j."""
     q_, k_ = q[..., :, None, :], k[..., None, :, :]
     r_ = r[..., :, None, :] if by == "query" else r[..., None, :, :]
     return torch.broadcast_tensors(q_, k_, r_)
@@ -353,7 +353,7 @@ def _reference_not_orthogonalised(q, k, r):
 def _degenerate_case(rand):
     """Return a case with vectors of length 0, and with two references parallel to their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    # If the reference is parallel to this query, its perpendicular part is exactly 0, without rounding errors.
+    # A reference parallel to this query has a perpendicular part of exactly 0, without rounding errors.
     q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
     note = "with a query, a key and a reference of length 0, and with references parallel to their queries"
@@ -386,7 +386,7 @@ def _by_matrix_products(probe):
 
 
 def _one_at_a_time(probe):
-    """Check the scores of simple solids, and that each score depends on only three vectors."""
+    """Check the scores for vectors that span simple solids, and whether a score depends on only three vectors."""
     for q, k, r, why in _BODIES:
         vectors = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
         observation, wanted = probe.run(case(*vectors)), -round(abs(float(_det(*vectors))), 6) or 0.0
@@ -455,7 +455,7 @@ def _score_milestones(q, k, r):
     }
     scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
     both = {**terms, **scaled}
-    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # the result is minus the last value
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
     inputs = {"the queries": q, "the keys": k, "the references": r}
     return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
 
@@ -572,7 +572,7 @@ def _layer(
     names="qkrv",
     **steps,
 ):
-    """Compute the forward pass, with the steps of `weigh_scores`."""
+    """Compute the forward pass. `steps` replaces steps of `weigh_scores`."""
     d_model, heads = x.shape[-1], p.init_args["n_head"]
     projected = {to: x @ p[f"W_{name}.weight"].mT for to, name in zip("qkrv", names)}
     q, k, r, v = (rotate(t, heads, split) if to in rotated else split(t, heads) for to, t in projected.items())
@@ -819,7 +819,7 @@ def _all_equal(a, b):
 
 
 def _evaluate_claims(result, case):
-    """Return zeros with the shapes and dtypes of a result, followed by one number for each claim in _CLAIMS."""
+    """Replace a result by zeros of the same shapes and dtypes, followed by one number for each claim in _CLAIMS."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
     batch_size, seq_len, vocab_size = case.args[:3]

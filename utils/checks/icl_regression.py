@@ -206,7 +206,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# Deviations of these statistics have the consequences listed above only if the statistic is near 0.
+# A deviation of one of these statistics has the consequences listed above only if the statistic is near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -279,8 +279,8 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return the deviation of each statistic.
 
-    A deviation within the slack counts as 0. For magnitudes, a larger deviation is given in rounded octaves; for all
-    other statistics, only its sign is given. The slack is larger for fewer prompts.
+    A deviation within the slack counts as 0. The slack is larger for fewer prompts. Larger deviations of magnitudes are
+    given in rounded octaves. For all other statistics, only the sign of the deviation is given.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
@@ -310,7 +310,7 @@ def _result_statistics(result, case):
 
 
 def _parse_prompts(result, case):
-    """Return zeros with the result's shapes and dtypes, followed by the deviations of its statistics."""
+    """Replace a result by zeros of the same shapes and dtypes, followed by the deviations of the statistics."""
     if not isinstance(result, (tuple, list)) or not all(isinstance(t, Tensor) for t in result):
         return result
     shapes = tuple(torch.zeros_like(t) for t in result)
@@ -539,7 +539,7 @@ def _merge_heads(heads):
 
 @with_steps
 def _layer(p, z_q, z, *, heads=_split_heads, swap=False, merge=_merge_heads, **steps):
-    """Compute the forward pass, with the steps of `weigh_scores`."""
+    """Compute the forward pass. `steps` replaces steps of `weigh_scores`."""
     q, k = (heads(p, z_q, "k"), heads(p, z, "q")) if swap else (heads(p, z_q, "q"), heads(p, z, "k"))
     weights = weigh_scores.replace(**steps)(q @ k.mT, torch.ones(q.shape[2], z.shape[1], dtype=torch.bool), z.shape[-1])
     return merge(weights @ heads(p, z, "v")) @ p["o_proj.weight"].mT
@@ -739,7 +739,7 @@ def _blocks(model, name):
 
 
 def _o_blocks(model):
-    """Return the block of o_proj that belongs to each head, transposed: [heads, D, n_out]."""
+    """Return each head's block of o_proj, transposed: [heads, D, n_out]."""
     return model.o_proj.weight.detach().view(model.n_out, model.n_head, model.n_embd).permute(1, 2, 0)
 
 
@@ -959,7 +959,7 @@ def _question(rand, *shape):
 
 
 def _parts(z_q, z):
-    """Return milestones for the estimators: the parts of the tokens."""
+    """Return milestones: the x of the questions, and the x and y of the examples."""
     return {"the questions' x": z_q[..., :-1], "the examples' x": z[..., :-1], "the examples' y": z[..., -1:]}
 
 

@@ -130,7 +130,7 @@ def _norm(
 
 
 def _mean_and_variance(probe):
-    """Check that the initial w and b give mean 0 and variance 1, unless the input's variance is tiny."""
+    """Check that with the initial w and b, every vector gets mean 0 and variance 1."""
     for trial in probe.trials:
         if trial.case.fill or not isinstance(trial.yours.value, torch.Tensor):
             continue
@@ -165,7 +165,7 @@ def _torch_norm(p, residual):
 
 
 def _norm_values(p, x):
-    """Compute the milestones of a layer norm. If eps is negligible, the variances plus eps are just the variances."""
+    """Compute the milestones of a layer norm. The variances plus eps are a milestone only if a variance is small."""
     mean, eps = x.mean(-1, keepdim=True), p.init_args["eps"]
     centred = x - mean
     squares = centred**2
@@ -389,8 +389,8 @@ exercise(
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
         case(rand(2, 4, 4), init=(4,), seed=7, train=True, note="in training"),
-        # The result of attention is close to the biases of v_layer. With this seed, these biases differ by 0.03, so eps
-        # matters.
+        # For such small inputs, attention returns nearly the biases of v_layer. With this seed, the two biases differ
+        # by only 0.03, so eps matters.
         case(rand(3, 2) * 1e-3, init=(2,), seed=3372, note="in which attention returns two numbers that hardly differ"),
     ],
     returns=Float("... seq embed_dim"),

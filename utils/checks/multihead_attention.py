@@ -46,7 +46,7 @@ def _narrow_heads(d_in, d_out, context_length, dropout, num_heads, qkv_bias=Fals
 
 
 def _dropout_and_bias_swapped(d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
-    """Return the parameters of a wrapper that passes on dropout and qkv_bias in the wrong order."""
+    """Return the parameters of a wrapper that passes dropout and qkv_bias to its heads in the wrong order."""
     return _wrapper(d_in, d_out, context_length, float(qkv_bias), num_heads, bool(dropout))
 
 
@@ -73,12 +73,12 @@ def _side_by_side(heads):
 
 @with_steps
 def _run_heads(p, x, *, join=_side_by_side, which=range, head=_head):
-    """Run the heads of the wrapper that `which(num_heads)` selects, and concatenate their results."""
+    """Run the wrapper's heads with the indices `which(num_heads)`, and concatenate their results."""
     return join([head(p, x, i) for i in which(p.init_args["num_heads"])])
 
 
 def _wrapper_with_keep(p, x, keep):
-    """Compute the result without dropout, with each weight multiplied by `keep` [batch, heads, seq, seq]."""
+    """Compute the result without dropout, but multiply each weight by `keep` [batch, heads, seq, seq]."""
 
     def head(p, x, i):
         return _head_with(drop=lambda p, weights: weights * keep[:, i])(p, x, i)
@@ -399,7 +399,7 @@ def _out_proj(p, x):
 
 @with_steps
 def _multi_head(p, x, *, split=_split, merge=_merge, out=_out_proj, **steps):
-    """Compute the forward pass, with the steps of `attention`."""
+    """Compute the forward pass. `steps` replaces steps of `attention`."""
 
     def qkv(p, x):
         return [split(t, p.init_args["num_heads"]) for t in project_qkv(p, x)]
@@ -448,7 +448,7 @@ _PARSED_STEPS = (
 def _make_parser():
     """Return a `parse_result` that recognises dropout in the results of the correct layer and of known wrong layers.
 
-    It maps all results in training with the same kind of dropout to one fixed result.
+    The parser maps all results with the same kind of dropout to one fixed result.
     """
 
     def mix_with_keep(steps):
@@ -666,7 +666,7 @@ _PROMPTS = (
 
 
 def _head_weights(head):
-    """Return the weights and biases of a head. They are cached for each GPT-2."""
+    """Return the weights and biases of a head of the GPT-2 in use. The result is cached."""
     return _read_head_weights(gpt2.source(), head)
 
 
@@ -676,7 +676,7 @@ def _read_head_weights(where, head):
 
 
 def _pattern(prompt, head, read=_head_weights, mask=causal_mask, order=(0, 1), **steps):
-    """Compute the pattern of a head; `read(head)` returns its weights and biases."""
+    """Compute the attention pattern of a head. `read(head)` returns the head's weights and biases."""
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = read(head)
     projections = x @ W_Q + b_Q, x @ W_K + b_K
@@ -815,7 +815,7 @@ def _mean_weights(pattern, rows):
 
 
 def _uniform_mean(pattern, rows):
-    """Return the mean weight, over `rows`, on any position of a uniform pattern."""
+    """Return the mean, over `rows`, of the weight that a uniform pattern gives to each visible position."""
     return (1 / (rows + 1.0)).mean()
 
 
@@ -849,7 +849,7 @@ def _against_the_second(pattern):
 
 
 def _skip_rows(skipped):
-    """Return a function that computes the mean weights without the first `skipped[i]` rows for kind i."""
+    """Return a function that computes the mean weights. For kind i, it leaves out the first `skipped[i]` rows."""
     return lambda p, at: torch.stack(
         [
             _mean_weights(p, at[late:])[place] if len(at) > late else torch.tensor(0.0)
@@ -868,7 +868,7 @@ def _head_kind(pattern):
 
 
 def _sample_pattern(kind, seq, strength, rand):
-    """Sample a causal pattern in which `strength` is added to the scores at the positions of `kind`."""
+    """Sample a causal pattern. First add `strength` to the score of the position that `kind` names in each row."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(seq)
     column = {"previous": (at - 1).clamp_min(0), "current": at, "first": torch.zeros_like(at)}[kind]
@@ -911,7 +911,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a pattern in which the position of `kind` has `times` the uniform weight. Rows 0 and 1 are uniform."""
+    """Return a pattern whose weight on the position of `kind` is `times` the uniform weight, except in rows 0 and 1."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]

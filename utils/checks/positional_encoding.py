@@ -82,7 +82,7 @@ def _angle_values(position, d_model, base=100.0):
 
 
 def _angle_difference(a, b):
-    """Return the difference between two angles, up to full turns."""
+    """Return the absolute difference between two angles, without full turns."""
     return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
 
 
@@ -278,7 +278,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, but it slices the table by the size of the first axis."""
+    """The lesson's class, but the number of rows that it takes from the table is the size of x's first axis."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()
@@ -289,7 +289,7 @@ class _CutByFirstAxis(nn.Module):
 
 
 class _BatchAxisOfThree(_CutByFirstAxis):
-    """The class from the source text, whose table is [max_len, 1, d_model]."""
+    """The class from the course's source text: its table has the shape [max_len, 1, d_model]."""
 
     def forward(self, x):
         return x + self.pe[:, None][: x.size(0)]
@@ -338,7 +338,7 @@ def _keeps_its_table(probe):
 
 
 def _has_far_rows(probe):
-    """Check row 4999 of the table, which float16 cannot distinguish from its neighbours."""
+    """Check row 4999 of the table. In float16, 4999 is rounded to the same number as its neighbours."""
     observation = probe.run(case(torch.zeros(5000, 2), init=(2,), fill=False))
     expected = torch.tensor([math.sin(4999), math.cos(4999)])
     if observation.failure is None and not torch.allclose(observation.value[-1].detach(), expected, atol=0.01):

@@ -198,7 +198,7 @@ def _answers(qkv):
 
 
 def _other_orders(right, initial):
-    """Return a misconception for each wrong order of creation. `initial(order)` is the constructor for an order."""
+    """Return a misconception for each wrong order of creating the weights. `initial(order)` is the constructor."""
     return {
         f"made-in-the-order-{'-'.join(name.removeprefix('W_') for name in order)}": Wrong(
             right,
@@ -305,7 +305,7 @@ def _copy(names=NAMES, to=lambda name: name, transform=lambda w: w.T.clone()):
 
 
 def _copy_from(source):
-    """Build an answer that copies the layer `source.get(name, name)` of v2 to each parameter `name` of v1."""
+    """Build an answer that fills each parameter `name` of v1 from the layer `source.get(name, name)` of v2."""
 
     def answer(v2, v1):
         for name in NAMES:
@@ -411,7 +411,7 @@ exercise(
 
 @with_steps
 def _weigh(W_Q, W_K, x, mask=None, **steps):
-    """Compute the weights of one head, with the steps of `attention`."""
+    """Compute the weights of one head. `steps` replaces steps of `attention`."""
     layer = attention.replace(qkv=lambda p, x: (x @ W_Q, x @ W_K, x), **steps)
     return layer({}, x, mask, return_weights=True)[1]
 

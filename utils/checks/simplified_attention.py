@@ -167,7 +167,7 @@ exercise(
         "the weighted vectors?": SCORES.softmax(0)[:, None] * INPUTS,
         "the context vector": SCORES.softmax(0) @ INPUTS,
     },
-    atol=4e-5,  # accepts the numbers printed in the lesson, but not a weighted sum whose weights lack exp
+    atol=4e-5,  # accepts the numbers printed in the lesson, but not a sum with weights computed without exp
     returns=Float("d_in"),
     misconceptions={
         "plain-average": Wrong(
@@ -245,7 +245,7 @@ exercise(
 
 
 def _rows_apart(rand):
-    """Sample two distant rows. If one maximum is subtracted from both rows, exp underflows in the lower row."""
+    """Sample two distant rows. If an answer subtracts one maximum from both, exp underflows in the lower row."""
     x = rand(2, 3)
     x[1] -= 500
     return x

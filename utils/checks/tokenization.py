@@ -66,7 +66,7 @@ def _starts_anew(probe):
 
 
 def _first_met_first(probe):
-    """Check the order of the pairs, which decides which of two equally frequent pairs is merged."""
+    """Check the order of the pairs, because training merges the first of several equally frequent pairs."""
     for trial in probe.trials:
         yours, expected = trial.yours.value, trial.expected.value
         if isinstance(yours, dict) and yours == expected and list(yours) != list(expected):
@@ -266,7 +266,7 @@ def _in_place(ids, pair, new_id):
 
 
 def _read_ids(text):
-    """Return ids as separate objects. Python shares only small integers, so comparing large ids with `is` fails."""
+    """Return each id as a separate object. Python shares only small integers, so `is` does not find equal large ids."""
     return [int(number) for number in text.split()]
 
 
@@ -672,7 +672,7 @@ exercise(
         case(rand(4, 2, 3)),
         case(rand(1, 6, 4)),
         case(rand(3, 1, 5), note="with a single position"),
-        # exp of these logits and their sum fit into float32. exp of the difference -120 is 0.
+        # The exponentials of these logits and their sum fit into float32. For a difference of -120, exp gives 0.
         case(rand(3, 2, 5) + torch.tensor([60.0, 0.0, -60.0])[:, None, None], note="with logits around 60, 0 and -60"),
     ],
     returns=Float("batch vocab"),
@@ -970,9 +970,9 @@ exercise(
 
 # --- sampling ---------------------------------------------------------------------------------------
 # Two correct answers can sample different tokens, so the check compares distributions. It computes the share of each
-# token in hundreds of rows with the same logits, and looks for a known distribution that fits these shares. One such
-# case has a high temperature, and another has a low temperature. In all other cases, only one token is likely, so a few
-# rows are enough. More rows would be slow for correct answers that process rows one by one.
+# token in hundreds of rows with the same logits, and looks for a known distribution that fits these shares. Two cases
+# have so many rows: one with a high temperature, and one with a low temperature. In all other cases, only one token is
+# likely, so a few rows are enough. More rows would be slow for correct answers that process rows one by one.
 
 _ROWS = 600  # rows for each text if several tokens are likely
 _LIMIT = 6.0  # the largest accepted deviation between shares and probabilities, in standard deviations
@@ -1035,9 +1035,9 @@ def _sample_from(name):
 
 
 def parse_samples(result, case):
-    """Return zeros of the samples' shape and dtype, and the name of the known distribution that fits the samples.
+    """Replace the samples by zeros, and add the probabilities of the known distribution that fits the samples.
 
-    If no known distribution fits, return the observed relative frequency of each token instead.
+    If no known distribution fits, add the observed relative frequency of each token instead.
     """
     if result is None:
         return None
@@ -1132,7 +1132,7 @@ def sampling_cases(rand):
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # if all rows reuse this first random number (at least 0.95), they get rare tokens
+            seed += 1  # the first random number is at least 0.95: if all rows reuse it, they get rare tokens
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 

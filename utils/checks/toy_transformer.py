@@ -290,12 +290,12 @@ def _loss(
     score=lambda logits: -logits.log_softmax(-1),
     reduce=lambda losses, asked: losses[asked].mean(),
 ):
-    """Score the token after each position with `score(logits)`. Reduce the scores [batch, seq - 1] to the loss."""
+    """Look up the score of each next token in `score(logits)`. Reduce these scores, [batch, seq - 1], to the loss."""
     return reduce(score(logits)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0], asked[:, 1:])
 
 
 def _loss_values(logits, tokens, asked):
-    """Compute the milestones of a loss. All are optional, because cross_entropy does all steps at once."""
+    """Compute the milestones of a loss. They are all optional, because cross_entropy does all steps at once."""
     marked, targets = asked[:, 1:], tokens[:, 1:]
     values = {}
     for rows, place, right, whose in (
@@ -330,7 +330,7 @@ _WRONG_LOSSES = {
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
-    """Sample tokens and the mask `asked`. It marks one answer with its STOP in each text, or `scattered` tokens."""
+    """Sample tokens and the mask `asked`. In each text, the mask marks an answer and its STOP, or scattered tokens."""
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)
     end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)

@@ -49,7 +49,7 @@ def _streams(model, tokens):
 
 
 def _stream_values(model, tokens, whose="the stream"):
-    """Compute milestones that an answer may leave out: the streams of a run."""
+    """Compute optional milestones: the stream before each block of a run, and after the last block."""
     streams = _streams(model, tokens)
     vectors, positions = F.embedding(tokens, model.wte.weight), model.wpe.weight[: tokens.shape[1]]
     values = {"the token vectors?": vectors, "the position vectors?": positions}
@@ -353,7 +353,7 @@ def _first_text_only(mine, theirs):
 
 
 def _what_was_exchanged(probe):
-    """Name the vector that was exchanged, if it was not the correct one."""
+    """If the answer replaced a wrong vector, name this vector."""
     oracle = make_runner(probe.exercise, probe.exercise.oracle)
     for trial in probe.trials:
         if trial.yours.failure or not isinstance(trial.yours.value, tuple):
@@ -590,7 +590,7 @@ def _looks_at_all(block, columns):
 
 @with_steps
 def _without_by_hook(model, tokens, layer, head, *, part=lambda attn: attn.out_proj, places=slice(None), leave=False):
-    """Remove a head with a hook that sets the head's entries in the input of a part to zero."""
+    """Remove a head with a hook. In the input of a part, the hook sets the head's entries to zero."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -618,10 +618,10 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Name the zero entries in out_proj's input, unless they belong to the removed head.
+    """Name the zero entries in out_proj's input, unless they are the entries of the removed head.
 
-    A correct answer need not set entries to zero; for example, it can change weights. In this case, nothing is
-    named.
+    Some answers remove a head correctly without zero entries, for example by changing weights. For such an answer,
+    nothing is named.
     """
     message = None
     for trial in [] if probe.has_correct_values else probe.trials:
@@ -794,7 +794,7 @@ def _favourite(pattern):
 
 
 def _which_cells_count(probe):
-    """Name the weights that wrongly affect the score, or that wrongly have no effect on it.
+    """Name the weights that affect the score but should not, or that should affect the score but do not.
 
     To find these weights, score a batch of patterns. In each pattern, one weight is 1 and all others are 0. The
     patterns have the size of a failing case, because an answer can be correct for one size and wrong for another.
@@ -843,7 +843,7 @@ def _wrong_cells(probe, n):
 
 
 def _scores(probe, patterns):
-    """Return the answer's scores for several patterns; None if it does not return one score for each."""
+    """Return the answer's scores for several patterns, or None if the answer does not return one score per pattern."""
     observation = probe.run(case(patterns))
     scores = observation.value
     usable = not observation.failure and isinstance(scores, Tensor) and scores.shape == patterns.shape[:1]

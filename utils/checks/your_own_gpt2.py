@@ -52,7 +52,7 @@ def _torch_gelu(x):
 
 
 def _landmarks(probe):
-    """Compare the function with five values that are known without its formula."""
+    """Compare the answer's gelu with five values that are known without the formula."""
     if probe.has_correct_values:
         return None
     for x, expected, reason in (
@@ -72,7 +72,7 @@ def _landmarks(probe):
 
 
 def _gelu_milestones(x):
-    """Compute the intermediate values of the tanh form, for several ways of factoring it."""
+    """Compute the intermediate values of GELU's tanh form, for several ways to factor the formula."""
     square, cube, inner = 0.044715 * x**2, 0.044715 * x**3, _ROOT * (x + 0.044715 * x**3)
     up, down = inner.exp(), (-inner).exp()
     return {
@@ -309,7 +309,7 @@ def _merge(x):
 
 @with_steps
 def _attend(p, prefix, x, heads, *, order=(0, 1, 2), split=_split, **steps):
-    """Compute the attention of a block, with the steps of `weigh_scores`."""
+    """Compute the attention of a block. `steps` replaces steps of `weigh_scores`."""
     projections = [split(_project(p, f"{prefix}W_{name}", x), heads) for name in ("query", "key", "value")]
     q, k, v = (projections[i] for i in order)
     mask = causal_mask(x.shape[-2])
@@ -328,7 +328,7 @@ def _block(
     order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_2(s)),
     eps=lambda config: config.eps,
 ):
-    """Compute a block, with one step replaced.
+    """Compute a block. The keyword arguments can replace its steps.
 
     Args:
         order: combines the four parts of the block.
@@ -852,7 +852,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor in the state, and say which tensor of the file, or which part of one, it is."""
+    """Find the first wrong tensor in the state, and name the tensor of the file, or the part, that it contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -1170,7 +1170,7 @@ _SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, even small 
 # The width of a head must not be 4, because √4 = 4 / 2 would hide a wrong scale. With this model, a wrong scale
 # changes two of sixty tokens.
 _WIDE_HEADS = replace(_WRITING, d_model=15, vocab_size=200)
-# The numbers of some blocks and heads of this model have two digits.
+# In this model, some block and head numbers have two digits.
 _MANY_WRITING = replace(_DEEPER, d_model=22, n_layers=11, n_heads=11)
 
 

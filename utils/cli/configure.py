@@ -4,9 +4,9 @@ Jupyter and IPython read their configuration from the folder `etc` of the enviro
 structure:
 
 - `jupyter_server_config.json`: the contents manager hides the .md files of lessons, and leaves a lesson unchanged when
-  it is opened. The extension manager would contact a registry at every start. If a type checker is installed,
-  JupyterLab would start it as a language server. For each open lesson, the type checker would read all of torch, which
-  takes minutes and 1.7 GB.
+  it is opened. The extension manager is read-only; otherwise, it would contact a registry at every start. JupyterLab
+  starts no language servers, because a type checker would read all of torch for each open lesson, which takes minutes
+  and 1.7 GB.
 - `labconfig/default_setting_overrides.json` opens a .md lesson as a notebook and disables news.
 - `labconfig/page_config.json` removes the buttons for Notebook 7.
 """

@@ -1,4 +1,4 @@
-"""`coginst fetch gpt2`: the only command that uses the network."""
+"""`coginst fetch gpt2` downloads the real GPT-2. No other command for learners uses the network."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _download(repository: str, name: str, endpoint: str, log: Callable[[str], No
 
 
 def _require_network(endpoint: str, offline: bool = False) -> None:
-    """Raise within seconds if there is no network. The hub's own client retries for much longer."""
+    """Raise an error within seconds if there is no network. The hub's own client retries for much longer."""
     if offline:
         raise FetchError(
             "HF_HUB_OFFLINE is set, so downloads are forbidden. Unset it and run `coginst fetch gpt2` again."

@@ -245,7 +245,7 @@ def parse_limits(text: str) -> ResourceLimits:
 
 
 def _record_points(path: Path, handed_in: Path, results: Path, stems: list[str]) -> None:
-    """Write the points of these lessons into nbgrader's gradebook, and list the exercises that need a decision."""
+    """Write the points of these lessons into nbgrader's gradebook. Print how many exercises need a decision."""
     from utils.grading.intake.roster import read_roster
     from utils.grading.judge.results import read_results
     from utils.grading.reports import nbgrader_gradebook

@@ -3,7 +3,8 @@
 This file runs before any package is installed, and with any Python that a user may have. So it uses only the standard
 library, and only syntax that an outdated Python can parse.
 
-Usage: python utils/cli/install.py [EXTRAS]     such as dev,book; without extras, what a learner needs
+Usage: python utils/cli/install.py [EXTRAS]
+EXTRAS is a list such as dev,book. Without it, only the packages that a learner needs are installed.
 """
 
 import glob
@@ -22,7 +23,7 @@ OLDEST = (3, 10)
 
 
 def main(extras: str = "") -> None:
-    """Install the course with these extras. If this fails, show the end of the log and exit with status 1."""
+    """Install the course and the packages of `extras`. On failure, show the end of the log and exit with status 1."""
     if sys.version_info < OLDEST:
         sys.exit(
             "This course needs Python {}.{} or later, and {} is {}.{}. Name a newer one: make lab"
@@ -47,7 +48,7 @@ def main(extras: str = "") -> None:
 
 
 def count_locked(with_developers: bool) -> int:
-    """Return how many packages the lock file names. A line that ends in `# dev` is only for developers."""
+    """Return the number of packages in the lock file. Count lines with `# dev` only if `with_developers` is true."""
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     return len({line.partition("==")[0] for line in lines if "==" in line and (with_developers or "# dev" not in line)})
 
@@ -72,7 +73,7 @@ def packages_folder() -> Path:
 
 
 def describe_progress(expected: int) -> str:
-    """Return a progress bar: its first half counts the packages found, its second half the packages installed."""
+    """Return a progress bar. The first half fills as packages are found, the second half as they are installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
     if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the output of pip and of uv

@@ -29,7 +29,7 @@ def new(
     title: str | None = typer.Option(None, help="The title of the lesson.", show_default="its name"),
     exercise: str | None = typer.Option(None, help="The name of the exercise.", show_default="most_attended"),
 ) -> None:
-    """Create a lesson: its page, checks and test, with one working exercise. Or add an exercise to a lesson."""
+    """Create a lesson (page, checks, test and one working exercise), or add an exercise to an existing lesson."""
     from utils.instructor import scaffold
 
     with report_errors():
@@ -183,8 +183,8 @@ def release(
     ),
     replace: bool = typer.Option(False, "--replace", help="Replace an existing zip file."),
 ) -> None:
-    """Pack the course for students: a zip file without answers, which works with `make lab`. If the
-    zip file would contain an answer, nothing is written.
+    """Pack the course for students in a zip file that works with `make lab`. It contains only
+    the answers of the lessons in --with-solutions. If it would contain any other answer, nothing is written.
     """
     from utils.instructor import release as packer
 
@@ -261,7 +261,7 @@ def export_nbgrader(
     ),
     replace: bool = typer.Option(False, "--replace", help="Replace assignments that differ."),
 ) -> None:
-    """Write lessons as nbgrader assignments, with answers, into FOLDER/source. Then run nbgrader's
+    """Write lessons as nbgrader assignments, with answers, into FOLDER/source. You then run nbgrader's
     generate_assignment.
     """
     from utils.instructor.nbgrader import export as nbgrader
@@ -315,7 +315,7 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Train a model that ships with the course, evaluate it, and write it with its model card."""
-    maker: Any  # both modules have the same functions, but each has its own type of recipe
+    maker: Any  # `cogmodel` and `gpt2_mini` have the same functions, but their own types of recipe
     if model == "cogmodel":
         from utils.models import cogmodel as maker
 
@@ -340,7 +340,7 @@ def mutants(
     ),
     show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
 ) -> None:
-    """Change each reference answer in one place at a time, and count how its check judges the changed answers."""
+    """Change each reference answer in one place at a time, and count the verdicts on the changed answers."""
     from utils.instructor import mutation_testing as maker
     from utils.instructor.readme_counts import write_counts
 
@@ -381,7 +381,7 @@ def misconception(
         "bwrap", help="How the answer is isolated. Use none only for an answer that you trust."
     ),
 ) -> None:
-    """Show the report that a learner with this answer reads. With --id, turn the answer into a misconception."""
+    """Show the report that a learner gets for an answer. With --id, turn the answer into a misconception."""
     from utils.grading.engine import report_answer
     from utils.grading.judge.bubblewrap import UNPROTECTED
     from utils.instructor import misconception as maker
@@ -442,7 +442,7 @@ def sweeps(
 
 
 def _escape_terminal(text: str) -> str:
-    """Escape control characters in a text that a student may have written."""
+    """Replace control characters, because a student may have written the text."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 

@@ -44,7 +44,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
         print(warning, file=sys.stderr)
     _prepare_environment(folder)
 
-    from jupyterlab.labapp import LabApp  # imported late, because the import takes a second and reads the environment
+    from jupyterlab.labapp import LabApp  # imported late: the import is slow and reads the environment set above
 
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
@@ -62,7 +62,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
 
 
 def can_show_browser() -> bool:
-    """Check whether a browser window can open. It cannot over ssh or on a server without a display."""
+    """Check whether a browser window can open. This needs a display and, on macOS, a session without ssh."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     if sys.platform == "darwin" and os.environ.get("SSH_CONNECTION"):
@@ -75,7 +75,7 @@ def can_show_browser() -> bool:
 
 
 def _own_course() -> Path:
-    """Return the folder of the lessons. Build `course/` if `solutions/` exists; students have only `course/`."""
+    """Return the lessons' folder. If `solutions/` exists, build `course/` first. Students have no `solutions/`."""
     folder = notebook_folder()
     is_built = folder == ROOT / "course" and any((ROOT / "solutions").glob("[0-9]*.md"))
     if is_built and (not folder.exists() or os.access(folder, os.W_OK)):
@@ -110,7 +110,7 @@ def _first_notebook(folder: Path) -> str:
 
 
 def sync_paired_text(folder: Path) -> None:
-    """Write the .md file of a lesson again if another editor has saved only its notebook.
+    """Update the .md file of a lesson if another editor has saved only the notebook.
 
     JupyterLab refuses to open a lesson if its .md file is older than its notebook and differs from it.
     """
@@ -119,7 +119,7 @@ def sync_paired_text(folder: Path) -> None:
         if text.is_file() and notebook.stat().st_mtime_ns > text.stat().st_mtime_ns:
             import jupytext
 
-            with contextlib.suppress(Exception):  # JupyterLab reports a damaged notebook when it opens it
+            with contextlib.suppress(Exception):  # JupyterLab itself reports a damaged notebook
                 saved = jupytext.read(notebook)
                 sources = ([cell.source for cell in page.cells] for page in (saved, jupytext.read(text)))
                 if next(sources) != next(sources):  # time stamps prove nothing, because copying changes them
@@ -136,7 +136,7 @@ def _prepare_environment(folder: Path) -> None:
         home = own / ".home" if _can_write(own) else Path(tempfile.mkdtemp(prefix="coginst-"))
         for name in HOMES:
             os.environ.setdefault(name, str(home / name.lower()))
-        home.mkdir(exist_ok=True)  # otherwise IPython uses a temporary folder
+        home.mkdir(exist_ok=True)  # without this folder, IPython uses a temporary one
 
 
 def _can_write(folder: Path) -> bool:

@@ -68,7 +68,7 @@ app.add_typer(progress, name="progress", rich_help_panel=LEARNERS)
 
 @progress.callback()
 def _group() -> None:
-    """Do nothing. Without a callback, Typer would omit the name of the only command."""
+    """Do nothing. A callback makes Typer treat `progress` as a group, although it has only one command."""
 
 
 @progress.command()
@@ -86,7 +86,7 @@ def merge(file: Path = typer.Argument(..., help="The progress file from another 
 
 @app.command(rich_help_panel=LEARNERS)
 def doctor() -> None:
-    """Report what this machine has for the course, which GPT-2 is used, and how to install what is missing."""
+    """Check the installation: report what is installed, which GPT-2 is used, and how to install what is missing."""
     from utils.cli import doctor as medic
 
     findings = medic.collect_findings()

@@ -57,7 +57,7 @@ def reset(
 def _find_folder(name: str) -> Path:
     """Return the current folder if it contains the lesson's notebook, otherwise `course/`."""
     try:
-        here = lessons.find_lesson(name, Path.cwd())  # may be the .md file if both formats exist
+        here = lessons.find_lesson(name, Path.cwd())  # if both formats exist, this may be the .md file
     except (lessons.LessonError, OSError):
         return ROOT / "course"
     return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
@@ -66,8 +66,8 @@ def _find_folder(name: str) -> Path:
 def _initial_text(stem: str, course: Path) -> str:
     """Return the original text of a lesson.
 
-    The text comes from the first of these sources that exists: the solution, the copy in a release, and the .md file
-        next to the notebook, if that file is unchanged.
+    Use the first source that exists: the solution, the copy in a release, or the .md file next to the notebook. The
+    .md file counts only if it is unchanged.
     """
     if (ROOT / "solutions" / f"{stem}.md").is_file():
         return build.student_files(ROOT / "solutions")[f"{stem}.md"].decode()

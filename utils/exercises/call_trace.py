@@ -1,4 +1,4 @@
-"""Record the torch calls that the lines of an answer make, with their results."""
+"""Record an answer's torch calls with their results, line by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from utils.exercises.op_trace import collect_tensors
 
-MAX_CALLS = 400  # later calls are not recorded
+MAX_CALLS = 400  # the maximum number of recorded calls
 MAX_NUMBERS = 20_000  # a larger result is recorded without its numbers
 
 
@@ -44,7 +44,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """While active, this mode records the learner's torch calls that return or change a tensor.
+    """A torch mode that records the learner's calls into torch if they return or change a tensor.
 
     A call inside a layer is attributed to the line that calls the layer.
 
@@ -57,7 +57,7 @@ class CallRecorder(TorchFunctionMode):
         self.files = files
         self.calls: list[TracedCall] = []
         self._results: list[Tensor] = []  # keeps the results alive, so that their ids stay unique
-        self._origin: dict[int, int] = {}  # the index of the call that returned a tensor, by the tensor's id
+        self._origin: dict[int, int] = {}  # maps a tensor's id to the index of the call that returned it
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -70,7 +70,7 @@ class CallRecorder(TorchFunctionMode):
         return result
 
     def index_of(self, tensor: Tensor) -> int | None:
-        """Return the index of the call that returned a tensor, or None."""
+        """Return the index of the call that returned `tensor`, or None if no recorded call did."""
         return self._origin.get(id(tensor))
 
     def _record(self, name: str, tensors: list[Tensor], args: tuple, result: Any) -> None:
@@ -88,7 +88,7 @@ class CallRecorder(TorchFunctionMode):
             self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct))
 
     def _line(self) -> tuple[int | None, str, bool]:
-        """Return the learner's line that is running, its text, and whether this line makes the call itself."""
+        """Return the number and text of the learner's running line, and whether it makes the torch call itself."""
         frame, is_direct = sys._getframe(3), True
         while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
             in_torch = f"{os.sep}torch{os.sep}" in frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""Run the cell that computed a value again, and record its torch calls."""
+"""Rerun the notebook cell that computed a value, and record its torch calls."""
 
 from __future__ import annotations
 import __future__
@@ -30,9 +30,10 @@ class CellCode:
     names: Mapping[str, Any]
 
     def trace(self, name: str, value: Any) -> list[TracedCall]:
-        """Run the assignments of the cell on copies of the tensors, and return the torch calls.
+        """Rerun the cell on copies of the notebook's tensors, and return its torch calls.
 
-        Return [] if an assignment raises an exception, or if the variable `name` does not get the value `value` again.
+        Only assignments, imports, and `for`, `if` and `with` blocks run. Return [] if a statement raises an exception,
+        or if the variable `name` does not get the value `value` again.
         """
         try:
             tree = ast.parse(self.source)

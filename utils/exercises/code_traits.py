@@ -46,7 +46,7 @@ def _constants(code: types.CodeType) -> set:
 
 
 def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:
-    """Return the notebook's variables that a function reads, tensors and numbers first.
+    """Return the notebook's variables that a function reads. Tensors and numbers come first.
 
     Constants in capitals, functions, classes, modules and bools are left out.
     """

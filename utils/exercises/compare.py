@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utils.exercises.observe import Failure, Observation
 
-# Which dtypes are accepted. "wider" also accepts a more precise dtype, such as float64 instead of float32.
+# How strictly dtypes are compared. "wider" also accepts a more precise dtype, such as float64 instead of float32.
 Dtypes = Literal["same", "wider", "any"]
 
 
@@ -27,7 +27,7 @@ def difference_mask(yours: Tensor, expected: Tensor, atol: float) -> Tensor:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Tell whether a value is an int or a float; a bool is neither."""
+    """Tell whether a value is an int or a float. A bool does not count as an int."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -40,7 +40,7 @@ def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtype
 
 
 def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
-    """Tell whether a result equals the expected result `b`: same structure, and numbers that agree within `atol`."""
+    """Tell whether `a` has the structure of the expected result `b`, and numbers that agree within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (
             a.shape != b.shape
@@ -65,7 +65,7 @@ def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
 def observations_agree(
     a: Observation, b: Observation, atol: float, dtypes: Dtypes = "same", gradients: bool = True
 ) -> bool:
-    """Tell whether two observations of a case agree: values, exceptions, side effects, parameters and gradients."""
+    """Tell whether two observations of a case agree in values, exceptions, side effects, parameters and gradients."""
     if a.failure is None or b.failure is None:
         if a.failure is not b.failure:
             return False
@@ -81,7 +81,7 @@ def _changed_arguments(observation: Observation) -> set[str]:
 
 
 def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
-    """Return the parts of the arguments that the answer changed. Leave out arguments that the oracle changes too."""
+    """Return the changed parts of the answer's arguments. Leave out arguments that the oracle changes too."""
     allowed = _changed_arguments(expected)
     return [path for path in yours.changed if path.partition(".")[0] not in allowed]
 

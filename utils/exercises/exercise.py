@@ -50,7 +50,7 @@ class Case:
 
 
 def case(*args, init=(), fill=True, train=False, seed=0, note="", page_example="", **kwargs) -> Case:
-    """Create a `Case` from a call: `case(x, mask=m, init=(3, 2))`."""
+    """Create a `Case` from the arguments of a call, as in `case(x, mask=m, init=(3, 2))`."""
     return Case(args, kwargs, init, fill, train, seed, note or page_example, page_example)
 
 
@@ -67,7 +67,7 @@ class Spec:
 
     @property
     def is_facts(self) -> bool:
-        """Tell whether a view converts the result to facts. Messages describe facts in words instead of numbers."""
+        """Tell whether the numbers encode facts about a result. Messages describe facts in words, not in numbers."""
         return self.kind == "facts"
 
 
@@ -87,7 +87,7 @@ def Int(axes: str = "", name: str = "") -> Spec:
 
 
 def Facts(name: str) -> Spec:
-    """Specify a tensor of facts that a view derives from the result, such as `Facts("how prompts were sampled")`."""
+    """Specify a tensor that encodes facts about a result or a call, such as `Facts("how prompts were sampled")`."""
     return Spec("facts", ("fact",), name)
 
 
@@ -182,24 +182,24 @@ class Exercise:
     steps: Mapping[str, Step] = field(default_factory=dict)
     milestones: Callable[..., Mapping[str, torch.Tensor]] | None = None
     unswept: Mapping[str, str] = field(default_factory=dict)
-    member: str = ""  # for a transfer exercise: the member's id and, in `task`, the text that learners read
-    task: str = ""
+    member: str = ""  # for a transfer exercise: the member's id
+    task: str = ""  # for a transfer exercise: the text that learners read
 
     @property
     def full_name(self) -> str:
-        """The exercise's name; in a transfer exercise, the member's id follows, as in `attend/keys-first`."""
+        """The exercise's name. In a transfer exercise, a slash and the member's id follow: `attend/keys-first`."""
         return f"{self.name}/{self.member}" if self.member else self.name
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow. By default, they must flow through a class; a function may block them."""
+        """Tell whether gradients must flow through the answer. By default, only a class must let them flow."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property
     def dtypes(self) -> Literal["same", "wider"]:
         """Return the accepted dtypes.
 
-        A layer must keep the dtype for the next layer; a function may return a wider dtype.
+        A layer must return the expected dtype, because the next layer needs it. A function may return a wider dtype.
         """
         return "same" if self.kind == "module" else "wider"
 
@@ -214,12 +214,12 @@ class Exercise:
     def signature(self) -> AnswerSignature:
         """Return the part of the exercise that a runner needs."""
         names = () if self.kind == "value" else tuple(inspect.signature(self.oracle).parameters)
-        arguments = names[1:] if self.kind == "module" else names  # the first argument is the module's parameters
+        arguments = names[1:] if self.kind == "module" else names  # the oracle's first argument is `params`
         return AnswerSignature(self.name, self.kind, arguments, self.differentiable is not False, self.view)
 
     @property
     def specs(self) -> tuple[Spec, ...]:
-        """Return the specification of each part of a result; empty if the exercise declares none."""
+        """Return the specification of each part of a result, or () if the exercise declares none."""
         if self.returns is None:
             return ()
         return self.returns if isinstance(self.returns, tuple) else (self.returns,)
@@ -232,7 +232,7 @@ class Exercise:
 
     @property
     def has_random_cases(self) -> bool:
-        """Tell whether a different seed yields different numbers, so that a check can find hard-coded results."""
+        """Tell whether the cases depend on the seed. If so, a check uses a second seed to find hard-coded results."""
         return callable(self.cases)
 
 
@@ -251,7 +251,7 @@ def exercise(
     misconceptions: Mapping[str, tuple],
     **fields: Any,
 ) -> Exercise:
-    """Declare an exercise. The lesson is the one whose checks module contains this call.
+    """Declare an exercise. It belongs to the lesson whose checks module contains this call.
 
     The keyword arguments after `misconceptions` are optional fields of `Exercise`.
 
@@ -307,7 +307,7 @@ def make_exercise(
 
 
 def register_exercise(declared: Exercise, family: tuple[Exercise, ...] = ()) -> None:
-    """Make an exercise known to the course. For the first member of a family, pass all members as `family`.
+    """Register an exercise of the course. For the first member of a family, pass all members as `family`.
 
     Raises:
         ValueError: another lesson has an exercise of this name.
@@ -334,7 +334,7 @@ def layer_parameters(**layers: torch.nn.Module) -> dict[str, torch.Tensor]:
 def all_exercises() -> dict[str, Exercise]:
     """Return all exercises of the course by name, sorted by lesson and then in the order of declaration.
 
-    A family of transfer exercises counts as one exercise: its first member.
+    The first member of a family of transfer exercises represents the family.
     """
     for path in _check_modules():
         importlib.import_module(_module_name(path))
@@ -344,7 +344,7 @@ def all_exercises() -> dict[str, Exercise]:
 
 
 def all_members() -> dict[str, Exercise]:
-    """Return all exercises by full name. Each member of a family of transfer exercises counts as an exercise."""
+    """Return all exercises by full name, with every member of each family of transfer exercises."""
     exercises = [member for exercise in all_exercises().values() for member in family_members(exercise)]
     return {exercise.full_name: exercise for exercise in exercises}
 
@@ -371,7 +371,7 @@ class UnknownExercise(ValueError):
 def find_exercise(name: str) -> Exercise:
     """Return the exercise called `name`. Load only the checks module that contains it.
 
-    The name of a family of transfer exercises stands for the first member, and `family/member` for any member.
+    For a transfer exercise, `name` is `family/member`, or only `family` for the first member.
     `utils.feedback.transfer_families.find_own_exercise` returns the member that the learner gets.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Emulate a second device, so that tests need no real one: tensors report the device but compute on the CPU.
+"""Emulate a second device, so that checks need no GPU. Its tensors report the device; operations run on the CPU.
 
 A `_FakeDeviceTensor` wraps a CPU tensor. It reports the meta device, and each operation runs on the wrapped tensor, so
 numbers and shapes are correct. An operation that mixes both devices raises an error, as on a GPU.
@@ -29,7 +29,7 @@ class DeviceMoveResult:
 
     unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
-    keeps_tensors: bool = False  # whether the fault appears only after a call on the first device
+    keeps_tensors: bool = False  # whether the mix comes from tensors that the answer keeps between calls
     works: bool = False  # whether the call on the emulated device returned a result
 
 
@@ -106,7 +106,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """
     inputs = collect_tensors([*args, *kwargs.values()])
     emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
-    # torch accepts a tensor without axes on any device, so only larger tensors count as CPU tensors.
+    # torch combines a tensor without axes with tensors of any device, so such a tensor does not count here.
     local = [t for t in inputs if not isinstance(t, _FakeDeviceTensor) and t.dim()]
     if emulated and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
         raise DeviceMismatch(func.__name__)
@@ -139,7 +139,7 @@ def _unwrap(value: Any) -> Any:
 
 
 def find_unmoved_tensor(module: nn.Module) -> str | None:
-    """Return the name of an attribute that holds an unmoved tensor, in the module or a submodule; None if all moved."""
+    """Find a tensor that did not move with its module. Return the name of its attribute; None if all moved."""
     for part in module.modules():
         for name, value in vars(part).items():
             if name not in ("_parameters", "_buffers") and any(t.device != FAKE_DEVICE for t in collect_tensors(value)):
@@ -148,7 +148,7 @@ def find_unmoved_tensor(module: nn.Module) -> str | None:
 
 
 def call_on_fake_device(call: Callable[..., Any], args: tuple, kwargs: Mapping[str, Any]) -> DeviceMoveResult:
-    """Call a function or module with arguments that are moved to the emulated device."""
+    """Move the arguments to the emulated device, and call a function or module with them."""
     args, kwargs = tree_map(_move_to_fake_device, (args, dict(kwargs)))
     call(*args, **kwargs)
     return DeviceMoveResult(works=True)

@@ -1,7 +1,7 @@
 """Run an answer on a case, and record everything that a check may need.
 
-A run has no side effects, whatever the answer does: it restores the random state, the grad mode and the default dtype,
-captures printed text, and passes copies of the case's arguments.
+A run passes copies of the case's arguments to the answer, and captures the text that the answer prints. Afterwards, it
+restores the random state, the grad mode and the default dtype.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class Observation:
     aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
-    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each part
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each submodule
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
-    switched: tuple[str, ...] = ()  # the global settings of torch that the call changed, as a call that returns them
+    switched: tuple[str, ...] = ()  # changed global settings, such as "torch.get_default_dtype()"
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
     largest: int = 0  # the size of the largest tensor that an operation returned
@@ -223,7 +223,7 @@ def record_run(
 
 
 def _record_module(module: nn.Module, options: RunOptions, observation: Observation) -> None:
-    """Record the parameters, state and attributes of a module before its call, and prepare to record its parts."""
+    """Record a module's parameters, state and attributes. Add hooks that record the calls of its submodules."""
     observation.parameters = {name: tuple(p.shape) for name, p in module.named_parameters()}
     all_names = (name for name, _ in module.named_parameters(remove_duplicate=False))
     observation.aliases = tuple(name for name in all_names if name not in observation.parameters)
@@ -243,17 +243,17 @@ def _record_module(module: nn.Module, options: RunOptions, observation: Observat
 def _record_part_call(
     parts: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, inputs: tuple, output: Any
 ) -> None:
-    """Record the first input and output of a submodule if both are floating-point tensors. Used as a forward hook."""
+    """Record the first input and output of a submodule if both are floating-point tensors. This is a forward hook."""
     if inputs and is_float(inputs[0]) and is_float(output):
         parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
 
 
 def watch_part(*given: Any) -> None:
-    """Do nothing. This is a hook that a caller registers on a model; an answer must not remove it."""
+    """Do nothing. Sweeps register this hook on a model, because an answer must not remove a caller's hooks."""
 
 
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-    """Call the answer once. Return the result, converted by the exercise's `view` if there is one."""
+    """Call the answer once, and return its result. If the exercise has a `view`, the view converts the result."""
     result = to_plain_tensors(call(*args, **kwargs))
     if form.view is None:
         return result

@@ -44,7 +44,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """The first nan, or the first inf if there is no nan: its cause, and the learner's line that produces it."""
+    """The cause and the learner's line of the first nan. If no nan occurs, both describe the first inf."""
 
     cause: str
     line: int | None
@@ -52,7 +52,7 @@ class NonfiniteOrigin:
 
 
 class FirstNonfinite(TorchDispatchMode):
-    """While active, this mode finds the first operation that produces nan and the first that produces inf.
+    """A torch mode that finds the first operation that produces nan, and the first operation that produces inf.
 
     An inf that the learner writes (a mask, `torch.full`) is ignored; an inf that is computed is not.
 

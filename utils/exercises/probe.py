@@ -1,4 +1,4 @@
-"""Give diagnostics and properties access to an answer: its trials, and the means to run it again."""
+"""Give diagnostics and properties access to an answer's trials, and let them run the answer again."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Probe:
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def without_side_effects(self) -> Probe:
-        """Return a copy with the same numbers, but with the expected facts and the expected changes to arguments."""
+        """Return a copy with the answer's numbers and the expected side effects."""
 
         def clean(trial: Trial) -> Trial:
             value, expected = trial.yours.value, trial.expected

@@ -54,7 +54,7 @@ RESULT_ONLY = RunOptions()  # record only the result
 
 
 class Runner(Protocol):
-    """Runs one answer to one exercise. No method raises an exception because of what the answer does."""
+    """Runs one answer to one exercise. Whatever the answer does, no method raises an exception."""
 
     def inspect_code(self) -> CodeTraits:
         """Analyse the code of the answer without running it."""
@@ -67,10 +67,10 @@ class Runner(Protocol):
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         """Run the answer on several cases, one after the other, as a notebook does.
 
-        A module is created once, for the first case, and gets the parameters of each case before its call. A case with
+        A module is created once, for the first case. Before each call, it gets the parameters of that case. A case with
         different constructor arguments gets its own object. Cases that have the same model or layer as an argument
-        share one copy of it. After each call, the result is overwritten, because a caller may do so too. The sequence
-        ends at the first exception.
+        share one copy of it. After each call, the result is overwritten, because a caller may also overwrite it. The
+        sequence ends at the first exception.
 
         Args:
             cases: the cases, in order.
@@ -79,11 +79,14 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run a deep copy of a module, a copy that loads the state_dict, and a copy that loads only parameters."""
+        """Run three copies of a module: a deep copy, one with its state_dict, and one with only its parameters."""
         ...
 
     def trace(self, case: Case) -> list[TracedCall]:
-        """Run the answer on a case, and record the torch calls of the answer's own lines. Return [] for a value."""
+        """Run the answer on a case, and record the torch calls of its own lines.
+
+        For a value, rerun the cell that computed it. Return [] if the cell is unknown.
+        """
         ...
 
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
@@ -95,7 +98,7 @@ class Runner(Protocol):
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
-        """For each input and parameter, return the gradient of a weighted sum of the results; {} on failure."""
+        """Map each input and parameter to the gradient of a weighted sum of the results. Return {} on failure."""
         ...
 
 
@@ -205,7 +208,7 @@ class InProcessRunner:
         return replace(again, keeps_tensors=again.has_device_mix)
 
     def _run_on_fake_device(self, case: Case, called_before: bool = False) -> DeviceMoveResult:
-        """Run the answer on an emulated device: build a module on the CPU, call it if `called_before`, and move it."""
+        """Run the answer on an emulated device. With `called_before`, a module first runs on the CPU and then moves."""
         with preserve_global_state(case.seed):
             try:
                 call, left = self.answer, None
@@ -315,7 +318,7 @@ def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None 
         return answer() if isinstance(answer, types.FunctionType) else answer
     if exercise.kind == "module" and not inspect.isclass(answer):
         initial_parameters = initial or exercise.initial_parameters
-        assert initial_parameters is not None  # an exercise of kind "module" always declares them
+        assert initial_parameters is not None  # an exercise of kind "module" declares initial parameters
         return make_module_class(initial_parameters, answer)
     return answer
 
@@ -346,10 +349,10 @@ def observe_oracle(exercise: Exercise, case: Case) -> Observation:
 
 
 def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
-    """Return the test cases that the exercise samples with a seed, and cache them until its `cache_key` changes.
+    """Return the cases that an exercise samples with `seed`. Cache them until the exercise's `cache_key` changes.
 
-    Every check uses the same objects, because the results of the oracle and the misconceptions are cached for them. A
-    run copies the arguments of its case, so no answer can change these objects.
+    Every check uses the same `Case` objects, because they are the keys of the cached results of oracles and
+    misconceptions. A run copies the arguments of its case, so no answer can change these objects.
     """
     return _cached_cases(exercise, seed, exercise.cache_key and exercise.cache_key())
 
@@ -360,9 +363,9 @@ def _cached_cases(exercise: Exercise, seed: int, key: Hashable) -> list[Case]:
 
 
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case from `cached_cases`, with `gradients` if requested, and cache the observation.
+    """Run the oracle on a case from `cached_cases`, and cache the observation.
 
-    An observation with gradients also serves a request without them.
+    If `gradients` is False, a cached observation with gradients may be returned.
     """
     cached = _oracle_observations(exercise, case)
     if gradients not in cached and not (cached and not gradients):
@@ -373,7 +376,7 @@ def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = 
 
 @functools.lru_cache(maxsize=512)
 def _oracle_observations(exercise: Exercise, case: Case) -> dict[bool, Observation]:
-    """Return the cached observations of the oracle on a case, with the key True if gradients were recorded."""
+    """Return the dict that caches the oracle's observations on a case. The key says whether gradients were recorded."""
     return {}
 
 

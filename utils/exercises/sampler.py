@@ -1,4 +1,4 @@
-"""Sample the numbers of cases and the parameters of modules, with a fixed seed."""
+"""Sample the inputs of cases and the parameters of modules, with a fixed seed."""
 
 from __future__ import annotations
 

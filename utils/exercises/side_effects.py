@@ -1,4 +1,4 @@
-"""Find what a call changes in addition to its result: arguments, lasting variables, and settings of torch."""
+"""Find the side effects of a call: changes to arguments, to variables outside the call, and to torch's settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def global_settings() -> dict[str, Any]:
 
 
 def values_identical(before: Any, after: Any) -> bool:
-    """Tell whether two values of a case have the same content. Values that cannot be compared count as different."""
+    """Tell whether two values of a case have the same content.
+
+    Objects without `==` are compared by identity. Random generators count as equal.
+    """
     if isinstance(before, Tensor):
         if not isinstance(after, Tensor) or before.shape != after.shape:
             return False
@@ -48,8 +51,8 @@ def values_identical(before: Any, after: Any) -> bool:
 def changed_paths(name: str, before: Any, after: Any) -> list[str]:
     """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
 
-    For a module, these changes count: parameters, their requires_grad and whether they have gradients; buffers and
-    attributes with plain data; training mode; the number of hooks.
+    A module has changed if one of these differs: a parameter, its requires_grad, whether it has a gradient; a buffer;
+    an attribute with plain data; the training mode; the number of hooks.
     """
     if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
         return [] if values_identical(before, after) else [name]
@@ -78,7 +81,7 @@ _MODULE_ATTRIBUTES = vars(nn.Module()).keys()
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of the variables with plain data that a call to the answer can change for later calls.
+    """Return copies of all variables with plain data that outlive a call to the answer.
 
     For a class, these are its class attributes, and the variables of its methods. For a function, these are the
     notebook's variables, the variables of an enclosing function and the defaults of arguments.
@@ -104,9 +107,9 @@ def _lasting_values(answer: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def emptied_variables(answer: Any) -> Iterator[bool]:
-    """Inside the context, the lasting dicts and lists of an answer that contain tensors are empty.
+    """Empty the dicts and lists with tensors that an answer keeps between calls, and restore them after the block.
 
-    Yields whether there is such a dict or list. An answer that still works uses it only as a cache.
+    Yields whether there is such a dict or list. If the answer works inside the block, it uses them only as a cache.
     """
     caches = [v for v in _lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
     contents = [cache.copy() for cache in caches]

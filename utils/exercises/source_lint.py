@@ -19,7 +19,7 @@ METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape
 
 
 def find_lint(source: str) -> str | None:
-    """Return the first finding in an answer's source as a sentence; None if there is no finding or a syntax error."""
+    """Return the first finding in an answer's source as a sentence, or None. A source with a syntax error has none."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except SyntaxError:

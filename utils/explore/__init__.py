@@ -1,8 +1,8 @@
-"""Provide the explorers: widgets that compute in the browser and show which numbers a control changes.
+"""Provide the explorers: widgets that show how numbers change when a learner moves a control.
 
-An explorer starts at an interesting setting. Each function returns a widget that works without a kernel; the widget's
-`state` contains the values of the controls. A terminal, a printed page and CI show one sentence instead of the widget;
-`utils.show` has static versions of the pictures.
+An explorer starts at an interesting setting. Each function returns a widget, whose `state` contains the values of the
+controls. Most widgets compute in the browser and need no kernel. A terminal, a printed page and CI show one sentence
+instead of the widget; `utils.show` has static versions of the pictures.
 
 Start with `causal_attention`. Imports: gpt2, learner_data, lessons, models, show.
 """

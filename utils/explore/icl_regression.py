@@ -18,8 +18,8 @@ def regression() -> Widget:
     """Show the mean squared error of a pair of opposite heads on 4,000 prompts, with sliders for w and μ.
 
     For a given w, the error is a parabola in μ. The browser receives the parabola's coefficients for every w on the
-    slider, so the error that it shows is exact for the 4,000 prompts. Learners can also drag the point. The static
-    version is `show.valley`.
+    slider, so the error that it shows is exact for the 4,000 prompts. Learners can also drag the point
+    (w, μ). The static version is `show.valley`.
 
     Returns:
         A widget whose `state` has `w` and `mu`.
@@ -30,10 +30,10 @@ def regression() -> Widget:
 
 @functools.cache
 def parabolas() -> dict[str, Any]:
-    """Return the means of y², y·k and k² over the prompts, where k is the estimate for μ = 1.
+    """Return the means of y², y·k and k² over the prompts.
 
-    The means of y·k and k² are lists with one number for each w. The error is mean(y²) − 2μ · mean(y·k) + μ² ·
-    mean(k²).
+    y is the right answer to a prompt, and k is the estimate for μ = 1. The means of y·k and k² are lists
+    with one number for each w. The error is mean(y²) − 2μ · mean(y·k) + μ² · mean(k²).
     """
     from utils.models import icl_regression as lab
 

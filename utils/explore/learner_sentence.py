@@ -15,7 +15,7 @@ from utils.show.text_format import count_text
 from utils.show.tokenization import decode_token, quote_token
 from utils.show.widget import Widget, make_widget
 
-FEWEST, MOST = 2, 16  # the number of tokens that the pictures in lessons 02 to 05 can show
+FEWEST, MOST = 2, 16  # the fewest and the most tokens that the pictures in lessons 02 to 05 can show
 
 
 def my_sentence(default: str = "Mary likes the cat and Tom likes the dog") -> str:

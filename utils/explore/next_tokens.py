@@ -75,7 +75,7 @@ class _NextTokenService:
         self.longest = getattr(config, "n_positions", None) or getattr(config, "max_position_embeddings", None)
 
     def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the tokens of a text and the logits that follow it.
+        """Return the tokens of a text, and the logits of the token that follows the text.
 
         Args:
             message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If the message contains

@@ -12,7 +12,7 @@ WANTED = {"bool": "yes or no", "number": "a number", "word": "a word", "numbers"
 
 
 def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "") -> Widget:
-    """Ask for a guess, and show the answer and its explanation only after the guess.
+    """Ask for a guess before showing the answer and its explanation.
 
     The Enter key or the button submits the guess; "Show me" shows the answer without a guess. A guess of the wrong
     type, such as a word instead of a number, does not reveal the answer. After a wrong first guess, the learner may
@@ -48,7 +48,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
 
 
 def _answer_kind(answer: Any) -> str:
-    """Return the kind of an answer, a key of `WANTED`.
+    """Return the kind of an answer: "bool", "number", "word" or "numbers".
 
     Raises:
         ValueError: the answer has none of these kinds.
@@ -69,7 +69,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _to_json(answer: Any) -> Any:
-    """Convert an answer to JSON, which has no infinities."""
+    """Convert an answer to JSON. Infinite numbers become strings, because JSON has no infinities."""
     if isinstance(answer, (list, tuple)):
         return [_to_json(each) for each in answer]
     return f"{answer}" if isinstance(answer, float) and math.isinf(answer) else answer

@@ -42,7 +42,7 @@ def require_tokenizer(tokenizer: Any) -> None:
 def tokens(
     tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀."
 ) -> Widget:
-    """Show a text box and, while the learner types, the coloured tokens of the text with their ids and count.
+    """Show a text box. While the learner types, show the tokens of the text in colour, with their ids and number.
 
     GPT-2's tokenizer runs in the browser; every other tokenizer runs in the kernel. The static version is
     `show.tokens(to_str_tokens(text, tokenizer), tokenizer.encode(text))`.
@@ -89,7 +89,7 @@ def _is_gpt2s(tokenizer: Any) -> bool:
 
 @functools.cache
 def packed_merges() -> bytes:
-    """Return GPT-2's merges, compressed with zlib. Each merge is the pair of ids that it joins.
+    """Return GPT-2's merges, compressed with zlib. Each merge is stored as the pair of ids that it joins.
 
     The low bytes of all left ids come first, then their high bytes. The right ids follow in the same order.
     """

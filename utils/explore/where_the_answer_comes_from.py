@@ -15,7 +15,7 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # up to this product of parameters, tokens and places, the whole table takes about a second
+AT_ONCE = 5e9  # computing a table with this product of parameters, tokens and places takes about a second
 
 Result = dict[str, Any]
 
@@ -55,7 +55,7 @@ class _Pair:
         """Tell whether the two residual streams can differ at this layer and position.
 
         A position attends only to itself and to earlier positions, so the streams are equal before the first token that
-        differs. Before block 0, the streams are equal wherever the tokens are.
+        differs. Before block 0, the streams differ only where the tokens differ.
         """
         changed = self.clean[0] != self.corrupted[0]
         return bool(changed[position] if layer == 0 else changed[: position + 1].any())
@@ -117,7 +117,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:
-    """Return the whole table, or None if computing it would take a long time."""
+    """Return the whole table, or the reason why there is none. Return None if the computation would take long."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:

@@ -41,7 +41,7 @@ def resize(case: Case, old: int, new: int) -> Case:
     """Give every axis of size `old` the size `new`.
 
     Additional entries are copies of earlier entries with slightly different numbers. They go before the last entry,
-    because the last column of an input can have a special meaning. The note is dropped, because it may state a size.
+    because the last column of an input can have a special meaning. The case loses its note, which may state a size.
     """
     rand = Sampler(f"resize:{old}:{new}")
     extra = rand.integers(max(new - old, 0), low=0, high=max(old - 1, 1))
@@ -62,9 +62,9 @@ def resize(case: Case, old: int, new: int) -> Case:
 
 
 def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Return the case after replacing each number and flag among the constructor's arguments by `change(name, value)`.
+    """Apply `change(name, value)` to each number and bool among the constructor's arguments, and return the case.
 
-    The fields of a configuration are replaced too, and so are the defaults of missing arguments.
+    Also change the fields of configurations, and the defaults of arguments that are not passed.
     """
 
     def changed(name: str, value: Any) -> Any:
@@ -136,17 +136,17 @@ def with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Case
 
 
 def works(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle's result contains a finite number, or no floating-point numbers at all."""
+    """Tell whether the oracle works on a case: its result has a finite number, or no floating-point numbers at all."""
     try:
         expected = cached_oracle_observation(exercise, case, False)
-    except Exception:  # the exercise's parse_result cannot handle such a result
+    except Exception:  # the exercise's parse_result may fail on an unusual result
         return False
     floats = [t for t in collect_tensors(expected.value) if is_float(t)]
     return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
 
 
 def change_text(exercise: Exercise, before: Case, after: Case) -> str:
-    """Name the arguments that differ between two calls: "eps is 0.0 instead of 1e-06 and x has shape [66, 3]"."""
+    """Name the arguments that differ between two calls, as in "`eps` is 0.0 instead of 1e-06"."""
     values = [{**setting_values(exercise, case), **argument_values(exercise, case)} for case in (before, after)]
     changes = []
     for name in dict.fromkeys([*values[0], *values[1]]):

@@ -89,7 +89,7 @@ def _cell_of(frame: types.FrameType) -> CellCode:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check each intermediate value of an exercise for which the notebook has a variable.
+    """Check the intermediate values of an exercise. Skip values that no variable of the notebook contains.
 
     Return the messages about these values, each with a leading space.
     """

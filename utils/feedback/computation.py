@@ -21,9 +21,9 @@ from utils.feedback.milestones import (
 )
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
-NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # numbers with which arithmetic is idle
+NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # the operand that changes nothing
 ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
-# The number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
+# Matches the number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
 LITERAL = r"([\w)\]]\s*[-+*/]=?|(add|sub|mul|div)_?\()\s*{0}(\.0*)?(?![\w.])|(?<![\w.\[]){0}(\.0*)?\s*[*+]"
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
@@ -85,7 +85,7 @@ class Computation:
                     break
 
     def _cover(self, members: list[int], k: int) -> bool:
-        """Mark the given calls if, taken together, they compute all slices of a milestone along one axis."""
+        """Mark `members` if these calls compute all slices of milestone `k` along one axis. Return whether they do."""
         milestone = self.milestones[k].value
         values = ((i, self.calls[i].value) for i in members)
         slices = {i: matching_slices(value, milestone, self.atol) for i, value in values if value is not None}
@@ -119,7 +119,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a later milestone. Their results are correct, milestone or not."""
+        """Return the calls that lead to a later milestone. Therefore, their results count as correct."""
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -131,7 +131,7 @@ class Computation:
     # --- questions --------------------------------------------------------------------------------------
 
     def furthest_label(self) -> str | None:
-        """Return the label of the last required milestone that a call gives; None if there is none.
+        """Return the label of the last required milestone that the answer reaches, or None.
 
         Transposed milestones do not count. Optional milestones do not count either, because a wrong computation may
         contain their numbers.
@@ -145,13 +145,13 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is correct: an expected value, a part of one, a step to one, a constant or a mask."""
+        """Tell whether a result is correct: all or part of an expected value, a step to it, a constant or a mask."""
         if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
             return True
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
             return False
-        # Few different numbers can be equal by coincidence, unless the same function returns them.
+        # A value with few different numbers can match by coincidence, so the same function must return it.
         others = (other for function, other in self.others if function == name or is_telling(other))
         return any(match(value, other, self.atol) for other in others)
 
@@ -182,7 +182,7 @@ class Computation:
         return None
 
     def _find_harmless(self, final: int, right: Sequence[bool]) -> set[int]:
-        """Return the calls that only correct results use, such as `x * 0` in `x + x * 0`.
+        """Return the calls that influence only correct results, such as `x * 0` in `x + x * 0`.
 
         Args:
             final: the call that gives the answer's result.
@@ -199,7 +199,7 @@ class Computation:
         return harmless
 
     def _is_earlier(self, i: int, j: int) -> bool:
-        """Tell whether a call gives a milestone that precedes one that another call depends on."""
+        """Tell whether call `i` gives an earlier milestone than a milestone that call `j` depends on."""
         k = self.reached[i]
         return k is not None and k < max(self.ancestors(j), default=-1)
 
@@ -247,20 +247,20 @@ class Computation:
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def spans_all(self, first: int, last: int) -> bool:
-        """Tell whether the lines from one call to another contain every call that computes numbers."""
+        """Tell whether all calls that compute numbers are on the lines from call `first` to call `last`."""
         numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
 
     def follows_an_idle_step(self, i: int) -> bool:
         """Tell whether an input of a call comes from arithmetic that has no effect on this case, such as adding 1e-12.
 
-        Such a case cannot show whether the arithmetic is correct. Adding exactly 0 and multiplying by exactly 1 cannot
-        be the mistake.
+        Such a case cannot show whether the arithmetic is correct. Adding exactly 0 or multiplying by
+        exactly 1 does not count, because it cannot be the mistake.
         """
         return any(self.is_idle(j) and not self._is_neutral(j) for j in self.inputs[i])
 
     def _is_neutral(self, i: int) -> bool:
-        """Tell whether a call adds exactly 0 or multiplies by exactly 1 in every case, because the code says so.
+        """Tell whether the code of a call adds exactly 0 or multiplies by exactly 1, whatever the case.
 
         A number that the code computes, such as the root of a width, may be 1 in this case only.
         """
@@ -271,7 +271,7 @@ class Computation:
         return neutral == 0 and any(value is not None and not value.any() for value in values)
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic that returns an input unchanged or reaches an input's milestone again."""
+        """Tell whether a call is arithmetic without effect: its result equals an input or is the same milestone."""
         reached, value = self.reached[i], self.calls[i].value
         return self.calls[i].name in ARITHMETIC and any(
             (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)

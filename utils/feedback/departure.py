@@ -2,8 +2,8 @@
 
 The exercise names its intermediate values in order; these are its milestones: `{"the scores": …, "the weights": …}`.
 The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
-has the same numbers, possibly with the axes in a different order. A label that ends in "?" names an optional value:
-some correct answers skip it.
+has the milestone's numbers. The order of the axes may differ. A label that ends in "?" names an optional value: some
+correct answers skip it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
 
 
 def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether the first tensor of a result with several tensors is correct."""
+    """Tell whether a result has several tensors, of which the first is correct."""
     parts = probe.result_parts(trial)
     return (
         bool(parts)
@@ -67,7 +67,7 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
 
 
 def _ambiguity(trial: Trial) -> tuple:
-    """Return a sort key: the lower it is, the more likely two different computations differ on this trial."""
+    """Return a sort key. Trials on which different computations probably give different results get low keys."""
     tensors = collect_tensors(list(trial.case.args))
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
@@ -110,13 +110,13 @@ class _Explanation:
     # --- which milestone should follow ------------------------------------------------------------------
 
     def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
-        """Return the milestone that should follow: the most similar one if any, otherwise the next required one."""
+        """Return the milestone that should follow: one similar to the wrong result, or else the next required one."""
         rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
         required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
         return self._most_similar(wrong, rest) or next(required, None)
 
     def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
-        """Return the milestone that should be computed only from the arguments and parameters."""
+        """Return the milestone that the call `wrong` should give if it uses only arguments and parameters."""
         rest = [k for k in range(len(self.milestones)) if k not in reached]
         required = [k for k in rest if not self.milestones[k].is_optional]
         similar, value = self._most_similar(wrong, rest), self.calls[wrong].value
@@ -147,7 +147,7 @@ class _Explanation:
         best = first = self._step_of_size(wrong, following, furthest)
         value, expected = self.calls[first].value, self.milestones[following].value
         is_changed = value is None or value.shape != expected.shape or self.calls[first].name in VIEWS
-        if furthest >= 0 and is_changed:  # a step that changes a milestone
+        if furthest >= 0 and is_changed:  # the call `first` changes the shape or the order
             return first
         closest = similarity(value, expected)
         for i in self.computation.descendants(first)[1:]:
@@ -210,7 +210,7 @@ class _Explanation:
         return f"a result in which only {n_equal} of {value.numel()} numbers are right"
 
     def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
-        """Return an input of a call that explains all wrong numbers of its result, and the input's worst number."""
+        """Find an input whose lost digits explain the wrong numbers of a call. Return it and its worst number."""
         for i in self.calls[wrong].inputs:
             k, value = self.reached[i], self.calls[wrong].value
             if k is not None and value is not None:
@@ -232,20 +232,20 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
 
     def _is_extra_step(self, wrong: int) -> bool:
-        """Tell whether a call changes a single milestone and keeps its size."""
+        """Tell whether a call depends on a single milestone and returns as many numbers as that milestone has."""
         received, value = self.computation.ancestors(wrong), self.calls[wrong].value
         return (
             len(received) == 1 and value is not None and value.numel() == self.milestones[min(received)].value.numel()
         )
 
     def _precedes_operation(self, first: int, wrong: int, following: int) -> bool:
-        """Tell whether the call `wrong` is the operation that gives a milestone, so that only its input is wrong."""
+        """Tell whether `wrong` is the operation that should give the milestone, so that only its inputs are wrong."""
         operation = self.milestones[following].operation
         inputs_right = all(map(self.computation.is_right, self.calls[wrong].inputs))
         return self.calls[wrong].name == operation != self.calls[first].name and not inputs_right
 
     def _lacks_other_values(self, wrong: int, following: int) -> bool:
-        """Tell whether a milestone needs other milestones than those that a wrong call uses."""
+        """Tell whether the milestone `following` needs a milestone that the call `wrong` does not use."""
         origins = self._with_origins(self.computation.ancestors(wrong))
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
         return bool(missing) and self._most_similar(wrong, [following]) is None
@@ -296,7 +296,7 @@ class _Explanation:
     def _missing_leaf(self, following: int) -> str:
         """Name a missing milestone that is computed only from the arguments; return "" if none is missing.
 
-        A milestone that only the reached milestones need is not missing.
+        A milestone that a reached milestone depends on does not count as missing.
         """
         reached = {k for k in self.reached if k is not None}
         needed = self._with_origins({following}) - self._with_origins(reached)
@@ -330,7 +330,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
 
     def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """If a milestone that depends only on the arguments is missing, report two lines that give the same value."""
+        """Report two lines that give the same value, while a milestone that needs only the arguments is missing."""
         leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
         missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
         k = self.reached[repeated[0]] if repeated else None
@@ -344,7 +344,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
 
     def _unused_result(self) -> Departure | None:
-        """Report that a later step receives an earlier milestone instead of the furthest one."""
+        """Report that the answer computes a milestone, but then continues from an earlier milestone."""
         furthest = max((k for k in self.reached if k is not None), default=-1)
         holders = [i for i, k in enumerate(self.reached) if k == furthest]
         if not holders or any(i in self.computation.used for i in holders):
@@ -363,7 +363,7 @@ class _Explanation:
         return None
 
     def _missing_step(self, reached: set[int]) -> Departure | None:
-        """Report that the answer returns a milestone before the last one."""
+        """Report that the answer returns an intermediate value, so a step is missing."""
         furthest = max(reached, default=None)
         if furthest is None or not self._is_returned(furthest):
             return None

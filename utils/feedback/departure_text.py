@@ -44,11 +44,11 @@ def label_text(computation: Computation, i: int) -> str:
 
 
 def trace_lines(computation: Computation, wrong_line: int | None, expected: str | None) -> list[TraceLine]:
-    """Return the lines that compute something. The first line that reaches a milestone gets a note."""
+    """Return the lines that compute something. A milestone is noted only on the first line that reaches it."""
     first_line: dict[int, int] = {}
     notes: dict[int, list[str]] = {}
     code = {call.line: call.code for call in computation.calls}
-    sure: set[int] = set()  # lines that give a required value; a wrong answer may also give an optional value
+    sure: set[int] = set()  # lines that give a required value; optional values prove little
     for i, call in enumerate(computation.calls):
         k, line_notes = computation.reached[i], notes.setdefault(call.line, [])
         if k is not None and not computation.milestones[k].is_optional and computation.kinds[i] == "same":

@@ -169,7 +169,7 @@ def diagnose_missing_exception(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_device(probe: Probe, trial: Trial) -> str | None:
-    """Check that each tensor is on the device of the inputs."""
+    """Check that each tensor in the result is on the device of the inputs."""
     for part in probe.result_parts(trial):
         if part.yours.device != part.expected.device:
             where = part_name(probe, trial, part)
@@ -181,7 +181,7 @@ def diagnose_device(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_dtype(probe: Probe, trial: Trial) -> str | None:
-    """Check the dtype of each tensor."""
+    """Check the dtype of each tensor in the result."""
     for part in probe.result_parts(trial):
         yours, expected = part.yours, part.expected
         if not is_compatible_dtype(yours.dtype, expected.dtype, probe.exercise.dtypes):
@@ -275,13 +275,13 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find the inputs and parameters that do not influence a wrong result. If none influences it, find nothing."""
+    """Find inputs and parameters that do not influence a wrong result, although others influence it."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
         return None  # the result may depend on inputs that no gradient reaches
-    # For each input or parameter: a list with one bool for each case in which the expected result depends on it. The
-    # bool tells whether the answer's gradient reaches the input or parameter.
+    # Maps each input or parameter to one bool for each case in which it influences the expected result. The bool tells
+    # whether the answer's gradient reaches the input or parameter.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

@@ -22,7 +22,7 @@ def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
 
 
 def fact_text(probe: Probe, trial: Trial) -> str:
-    """Return a clause about the first fact that differs in a trial; "" if no fact differs or no clause exists."""
+    """Return a clause about the first wrong fact (see `Facts`) of a trial, or "" if there is no such clause."""
     explain, atol = probe.exercise.explain_entry, probe.exercise.atol
     for part in differing_parts(probe, trial):
         if explain and part.spec and part.spec.is_facts:
@@ -32,7 +32,7 @@ def fact_text(probe: Probe, trial: Trial) -> str:
 
 
 def differs_only_in_facts(probe: Probe, trial: Trial) -> bool:
-    """Tell whether the numbers of a trial are right, and only facts about the result or the call are wrong."""
+    """Tell whether only facts about a trial's result or call are wrong (see `Facts`), and its numbers are right."""
     return all(part.spec and part.spec.is_facts for part in differing_parts(probe, trial))
 
 
@@ -56,10 +56,10 @@ def _numbers_in(trial: Trial) -> int:
 
 
 def differing_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the parts that differ.
+    """Return the parts of a result that differ from the expected result.
 
-    A tuple's last part comes first, because it contains the weights, which explain more. Facts come last, because
-    they may be consequences of wrong numbers.
+    A tuple's last part comes first, because it usually contains the attention weights, which explain more. Facts
+    come last, because they may be consequences of wrong numbers.
     """
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]
@@ -150,7 +150,7 @@ def select_table_trial(probe: Probe, max_size: int = 0) -> Trial | None:
     """Return the failing trial whose table is shown.
 
     Prefer the lesson's example if it fails, otherwise the largest trial with at most `max_size` rows and columns. If no
-    trial is that small, use the choice of `select_reported_trial`.
+    trial is that small, return the trial from `select_reported_trial`.
     """
     candidates = [(trial, part) for trial in probe.trials if (part := _find_table_part(probe, trial))]
     if not candidates:

@@ -66,7 +66,7 @@ def report_failure(probe: Probe) -> Report:
 def _is_right_in_training(probe: Probe, misconception: str | None) -> bool:
     """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode.
 
-    If the same is true of the misconception in the report, return False: then its message is about the mode.
+    Return False if the reported misconception also depends on the mode, because its message explains the mode.
     """
     exercise = probe.exercise
     wrong = [t.case for t in probe.trials if not t.is_correct(exercise)]
@@ -92,7 +92,7 @@ _MODES = (
 
 
 def _side_effect_text(probe: Probe) -> str:
-    """Name a side effect of an answer with a wrong result, in a sentence with a leading space; "" if there is none."""
+    """Return a sentence about a side effect of a wrong answer, with a leading space; "" if there is none."""
     for trial in probe.trials:
         if trial.is_correct(probe.exercise):
             continue
@@ -106,7 +106,7 @@ def _side_effect_text(probe: Probe) -> str:
 
 
 def _add_departure(report: Report, probe: Probe) -> None:
-    """Add the step at which the answer departs from the expected computation, if it is known."""
+    """Add to the report the step at which the answer departs from the expected computation, if it is known."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     found = find_departure(probe, wrong)
     says_little = report.relation in (None, "factor") if found is None else found[1].is_vague

@@ -1,6 +1,6 @@
-"""Find parts of the inputs that should influence the result of an answer but do not, or the other way round.
+"""Find parts of the inputs that an answer wrongly ignores or wrongly uses.
 
-Gradients suggest the parts. To confirm a part, the answer and the oracle run before and after a change of this part.
+Gradients suggest such parts. To confirm a suggestion, the answer and the oracle run again after a change of the part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from utils.feedback.phrases import call_text
 
 
 def influence_text(probe: Probe, wrong: list[Trial]) -> str:
-    """Name a part of an input that should influence the result but does not, or the other way round.
+    """Name a part of an input that the answer wrongly ignores or wrongly uses.
 
     Returns:
         A sentence with a leading space, or "" if no such part is found.
@@ -51,7 +51,7 @@ def _trial_text(probe: Probe, trial: Trial) -> str:
 
 
 def _is_proved(probe: Probe, trial: Trial, name: str, places: Tensor, is_missing: bool) -> bool:
-    """Tell whether a change of the input at these places changes only the expected result, or only the answer's."""
+    """Test whether the answer wrongly ignores (`is_missing`) or wrongly uses the input at `places`."""
     changed = _change(probe, trial.case, name, places)
     if changed is None:
         return False
@@ -65,7 +65,7 @@ def _is_proved(probe: Probe, trial: Trial, name: str, places: Tensor, is_missing
 
 
 def _change(probe: Probe, case: Case, name: str, places: Tensor) -> Case | None:
-    """Return the case with other numbers in the rows of an argument that `places` selects."""
+    """Return a copy of the case in which the rows of argument `name` at `places` contain other numbers."""
     value = probe.bind_arguments(case)[name]
     changed = torch.where(places[..., None], 1.5 - 2 * value, value)
     args = tuple(changed if a is value else a for a in case.args)
@@ -83,7 +83,7 @@ def _sentence(name: str, places: Tensor, is_missing: bool) -> str:
 
 
 def _index_text(places: Tensor) -> tuple[str, bool]:
-    """Return an index that selects the marked places, and whether it selects all of them."""
+    """Write an index of marked places, such as "0, :". Also return whether the index covers all marked places."""
     indices = places.nonzero()
     common = [int(column[0]) if len(column.unique()) == 1 else None for column in indices.unbind(1)]
     region = tuple(slice(None) if i is None else i for i in common)

@@ -19,7 +19,7 @@ from utils.exercises.runner import RESULT_ONLY, to_learner_answer
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
-FEWEST = 6  # numbers; two random tensors with 6 numbers have a mean absolute cosine of 0.34
+FEWEST = 6  # at least this many numbers; two random tensors with 6 numbers have a mean absolute cosine of 0.34
 UNRELATED = 0.3  # a bound of `similarity`
 Match = Literal["same", "transposed"]
 
@@ -99,7 +99,7 @@ def _splits_or_merges(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequence[int]) -> bool:
-    """Tell whether merged axes keep the milestone's order, for example heads before the entries of a head."""
+    """Tell whether merged axes are in the milestone's order, for example the heads before the entries of each head."""
     axes = iter(zip(ordered, order))
     for size in shape:
         product, last = 1, -1
@@ -112,7 +112,7 @@ def _merges_in_order(shape: Sequence[int], ordered: Sequence[int], order: Sequen
 
 
 def matching_slices(value: Tensor, milestone: Tensor, atol: float) -> set[tuple[int, int]]:
-    """Return the slices (axis, index) of a milestone that equal a value. The value's axes may be permuted."""
+    """Return (axis, index) for each slice of a milestone that equals a value. The value's axes may be permuted."""
     if not is_float(milestone) or value.numel() < 2:
         return set()
     axes = [axis for axis, n in enumerate(milestone.shape) if n > 1 and value.numel() * n == milestone.numel()]
@@ -128,17 +128,18 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
 
 
 def differs_in_one_size(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether two tensors have equally many axes, and only one axis has a different size."""
+    """Tell whether two tensors have the same number of axes and differ in the size of exactly one axis."""
     return value.dim() == milestone.dim() and sum(a != b for a, b in zip(value.shape, milestone.shape)) == 1
 
 
 def lost_digits(
     source: Tensor | None, milestone: Tensor, value: Tensor, expected: Tensor, atol: float
 ) -> tuple[float, float] | None:
-    """Return the worst number of a step's input, and the expected one, if rounding errors explain the step's result.
+    """Find out whether rounding errors in the input of a step explain the step's wrong result.
 
-    Each wrong number of the result must come from a number of the input that has a similar relative error. The input
-    equals its milestone according to `match`, which ignores small absolute errors.
+    If so, return the least accurate number of the input and the number expected in its place. Each wrong number of the
+    result must come from a number of the input that has a similar relative error. `match` accepts such an input,
+    because it ignores small absolute errors.
 
     Args:
         source, milestone: the input of the step, and the expected input.
@@ -150,7 +151,7 @@ def lost_digits(
     wrong = difference_mask(value, expected, atol)
     try:
         errors = _relative_errors(source, milestone).expand_as(value)
-    except RuntimeError:  # the step does not combine numbers one by one
+    except RuntimeError:  # the step does not work element by element
         return None
     if not wrong.any() or not (errors[wrong] > _relative_errors(value, expected)[wrong] / 3).all():
         return None
@@ -163,14 +164,14 @@ def _relative_errors(value: Tensor, expected: Tensor) -> Tensor:
 
 
 def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value has a milestone's sizes, or those of a slice of it; the order of the axes may differ."""
+    """Tell whether a value has as many entries as a milestone, or the sizes of a milestone slice in any order."""
     sizes = sorted(size for size in value.shape if size > 1)
     shapes = [milestone.shape, *(milestone.select(axis, 0).shape for axis in range(milestone.dim()))]
     return value.numel() == milestone.numel() or any(sizes == sorted(n for n in shape if n > 1) for shape in shapes)
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the share of a milestone's finite, nonzero numbers that a value equals; 0 if the shapes differ."""
+    """Return the share of equal numbers among a milestone's finite, nonzero numbers; 0 if the shapes differ."""
     if value is None or value.shape != milestone.shape or not is_float(value):
         return 0.0
     compared = milestone.isfinite() & (milestone != 0)
@@ -181,7 +182,7 @@ def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
 def similarity(value: Tensor | None, milestone: Tensor) -> float:
     """Return the absolute cosine between two tensors, ignoring nan and inf.
 
-    Return 0 if their shapes differ, or if the tensors are so small that any two of them are similar.
+    Return 0 if the shapes differ, or if the tensors are so small that a high cosine proves nothing.
     """
     if value is None or value.shape != milestone.shape or not is_float(value) or value.numel() < FEWEST:
         return 0.0
@@ -203,10 +204,10 @@ def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
 
 
 class ExpectedValues(NamedTuple):
-    """The correct values of a case: the milestones, and other values that can occur on the way.
+    """The correct values of a case: the milestones, and other values that a correct computation can contain.
 
-    The other values are the results of the calls that compute the milestones, and the arguments of the case. Each of
-    them comes with the name of the torch function; the name of an argument is "".
+    The other values are the results of the calls that compute the milestones, and the arguments of the case. Each
+    result comes with the name of the torch function that returns it, and each argument with the name "".
     """
 
     milestones: list[Milestone]
@@ -262,7 +263,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
 
 
 def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:
-    """Return calls and all calls whose results they use, directly or indirectly.
+    """Return the calls in `starts`, and all calls whose results they use, directly or indirectly.
 
     Args:
         inputs: for each call, the calls whose results it uses.
@@ -279,7 +280,7 @@ def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Co
 
 
 def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
-    """Remove milestones that other numbers could equal by coincidence, also from `parents`.
+    """Remove milestones that other numbers could equal by coincidence. Remove them from `parents` too.
 
     Also remove optional milestones that equal an argument, because no line needs to compute them.
     """

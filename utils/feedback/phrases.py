@@ -156,7 +156,7 @@ def _is_function(value: Any) -> bool:
 
 
 def type_cause_text(value: Any) -> str:
-    """Return the likely cause of an unexpected type in a sentence with a leading space; "" if it is unknown."""
+    """Return the likely cause of an unexpected type in a sentence with a leading space; "" if the cause is unknown."""
     if _is_function(value):
         return " Without parentheses after its name, a function is not called."
     if isinstance(value, tuple) and len(value) == 1:
@@ -197,7 +197,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """Say which parameters an object has when one is missing: the unexpected parameters if any, otherwise all."""
+    """Say which parameters an object has instead of a missing one: the unexpected ones, or all if there are none."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -208,7 +208,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    The explanation applies if a whole layer of a list is missing and no parameter is unexpected; otherwise, return "".
+    Return "" unless a whole layer of a list is missing and no parameter is unexpected.
     """
     if not set(yours) <= set(expected):
         return ""
@@ -222,7 +222,7 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the expected parameters of a module that has `extra` parameters.
+    """List the expected parameters of a module that also has the unexpected parameters `extra`.
 
     Suggest a buffer, unless the extra parameters belong to an additional layer.
     """

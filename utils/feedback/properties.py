@@ -85,10 +85,10 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 def _find_effect(
     probe: Probe, before: Observation, case: Case, changed: Case, select: Callable[[Tensor], Tensor]
 ) -> list[Tensor] | None:
-    """Return the parts of two results that `select` takes if the change of a case has an effect on them, else None.
+    """Return the selected part of the result before and after a change of the case, or None if the part stays equal.
 
-    To prove that the change is the cause, the answer runs on the unchanged case again: if this run also gives a
-    different result, the answer may keep values between calls, and the cause is unknown.
+    To prove that the change is the cause, the answer runs on the unchanged case again. If this run also gives a
+    different result, return None: the answer may keep values between calls, so the cause is unknown.
     """
     after = probe.run(changed)
     if before.failure or after.failure:
@@ -148,7 +148,7 @@ def batch_independent(argument: int = 0) -> Property:
 
 
 def finite_when_scaled(factor: float = 1000.0) -> Property:
-    """Check that results for inputs `factor` times as large are finite and correct, if the oracle's are finite."""
+    """Multiply the inputs by `factor`. Check that the result is finite and correct if the oracle's result is finite."""
 
     def broken(probe: Probe) -> str | None:
         for trial in _representative_trials(probe.trials):
@@ -178,7 +178,7 @@ def _all_finite(value: Any) -> bool:
 
 
 def moves_with_its_module(probe: Probe) -> str | None:
-    """Check that the tensors of a module move with it to another device, or are created on the input's device."""
+    """Check that a module's tensors move with the module to another device, or are created on the input's device."""
     for trial in _representative_trials(probe.trials):
         result = probe.runner.run_on_fake_device(trial.case)
         if result.unmoved_tensor:
@@ -324,7 +324,7 @@ def report_broken_property(probe: Probe) -> Report | None:
     with_result = [t for t in probe.trials if not t.yours.failure]
     result_probe = Probe(probe.exercise, probe.runner, with_result)
     for broken in probe.exercise.properties if with_result else ():
-        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure is named after its creator
+        name = broken.__qualname__.partition(".")[0].lstrip("_")  # a closure's qualified name begins with its factory
         try:
             message = broken(result_probe)
         except Exception as error:  # the Runner catches the errors of answers, so this error is a bug in the property

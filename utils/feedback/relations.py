@@ -36,7 +36,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     wrong = sorted(wrong, key=lambda trial: trial is not reported)
     parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
-        return Relation("fact", "")  # a difference between facts is already described in words
+        return Relation("fact", "")  # the message already describes this difference in words
     if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
         sequence_relation = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
         return Relation(*sequence_relation) if sequence_relation else None
@@ -54,7 +54,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """Return the part that the message describes. None if a shape differs."""
+    """Return the part of the result that the message describes, or None if a shape is wrong."""
     if any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial)):
         return None
     return next(iter(differing_parts(probe, trial)), None)
@@ -189,7 +189,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _function(pairs: Pairs) -> str:
-    """Detect that a function is missing, or was applied once too often to the expected result."""
+    """Detect that a last step, such as softmax, is missing, or that there is one step too many."""
     for name, f in _FUNCTIONS.items():
         if "second-to-last" in name and any(p.expected.dim() < 2 for p in pairs):
             continue

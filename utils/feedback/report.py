@@ -12,7 +12,7 @@ from utils.exercises.compare import difference_mask
 from utils.show import html
 
 MAX_CELLS = 8  # a table shows at most this many rows and columns
-MAX_GIVEN = 36  # larger inputs are not shown next to the result
+MAX_GIVEN = 36  # inputs with more numbers than this are not shown next to the result
 PRINTED = "Your code printed:"
 REASONS = (
     "passed",
@@ -186,7 +186,7 @@ def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
 
 
 def _window(wrong: torch.Tensor, axis: int) -> range:
-    """Return at most MAX_CELLS indices along an axis, around the first wrong one."""
+    """Return at most MAX_CELLS indices along an axis, around the first wrong index."""
     size = wrong.shape[axis]
     wrong_indices = wrong.any(dim=1 - axis).nonzero()
     first = int(wrong_indices[0]) if len(wrong_indices) else 0

@@ -92,7 +92,7 @@ def _sizes(probe: Probe, trial: Trial) -> set[int]:
 
 
 def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
-    """If a size such as `len(x)` explains every wrong shape, ask whether the code used this size.
+    """If the use of a size such as `len(x)` explains every wrong shape, ask whether the code should use another size.
 
     `len(x)` is the size of axis 0 of x. In each failing case, the wrong size must equal the size of this axis, and the
     expected size must equal the size of another axis of x. If the wrong size is the same in all failing cases, it must
@@ -136,7 +136,7 @@ def _sizes_in_error(failure: Failure | None) -> set[int] | None:
 
 
 def _follows_axis(probe: Probe, trial: Trial, name: str, axis: int) -> bool:
-    """Run a failing trial with a longer axis, and tell whether the wrong size in the error grows with it."""
+    """Make an axis of a failing trial longer, and tell whether the wrong size in the error grows too."""
     value = probe.bind_arguments(trial.case)[name]
     size, before = value.shape[axis], _sizes_in_error(trial.yours.failure)
     if not size or not before:
@@ -174,8 +174,8 @@ def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]
 def constant_axis_hint(probe: Probe) -> str:
     """Explain that an axis such as `dim=1` is the last axis of only some inputs.
 
-    The answer must be correct in every case where this axis is the last axis of the first tensor, and wrong in every
-    other case.
+    The hint applies only if the answer is correct in every case where this axis is the last axis of the first tensor,
+    and wrong in every other case.
 
     Returns a sentence with a leading space, or "".
     """

@@ -73,7 +73,7 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result; leave out its facts if the view could not derive facts from the answer's result."""
+    """Return the expected result, without its last item (facts) if the view derived none from the answer's result."""
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected
@@ -133,7 +133,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spec | None) -> str:
-    """Return the difference between two shapes in a sentence with a leading space, or "" if it is not simple."""
+    """Describe a simple difference between two shapes in a sentence with a leading space; "" for other differences."""
     names = _names(len(expected), spec)
     if len(yours) == len(expected) + 1:
         extra = next((i for i in range(len(yours)) if [*yours[:i], *yours[i + 1 :]] == list(expected)), None)
@@ -167,7 +167,7 @@ def _names(count: int, spec: Spec | None) -> list[str]:
 
 
 def _wrong_size_text(size: int, expected: Sequence[int], axis: int, names: Sequence[str]) -> str:
-    """Describe one wrong size: by how much it differs, or which other size it equals."""
+    """Describe one wrong size, for example one entry too many, or twice the expected size."""
     right = expected[axis]
     if abs(size - right) == 1:
         return f" {names[axis]} has one entry too {'many' if size > right else 'few'}."

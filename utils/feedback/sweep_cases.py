@@ -50,7 +50,7 @@ from utils.feedback.sweep_options import (
 )
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
-LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
+LARGE = 66  # larger than every size in the lessons and in the other cases; an even number, as some widths require
 BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
 # The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
 # and any limit that an answer may set, such as 10,000.
@@ -82,7 +82,7 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 def base_cases(exercise: Exercise) -> list[Case]:
     """Return the first case of each kind. Cases of one kind pass the same arguments, with the same numbers of axes.
 
-    Cases in training mode, cases with unfilled parameters, and cases that the oracle rejects are left out.
+    Cases in training mode, cases with `fill=False`, and cases that the oracle rejects are left out.
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
@@ -141,7 +141,7 @@ def _is_limited(exercise: Exercise, case: Case) -> bool:
 
 
 def _other_ranks(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Yield a case with an additional axis, then one without axes, unless the exercise names the axes of its result."""
+    """If the exercise does not name the result's axes, yield a case with an additional axis and a case without axes."""
     if exercise.specs and not exercise.specs[0].axes:
         yield map_tensors(case, lambda t: t[None].expand(2, *t.shape).clone() if t.dim() else t)
         if not set(AXES) & set(exercise.signature.arguments):
@@ -190,7 +190,7 @@ def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Multiply the inputs, so that scores exceed limits that an answer may hard-code."""
+    """Multiply the inputs by large factors, so that scores exceed limits that an answer may hard-code."""
     for factor in FACTORS if case is base_cases(exercise)[0] else FACTORS[:1]:
         changed = map_tensors(case, lambda t: t * factor if is_float(t) else t)  # noqa: B023
         if factor == FACTORS[0] or _ignores_rounding(exercise, changed):
@@ -198,7 +198,7 @@ def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ignores_rounding(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle's result stays the same if rounding errors change the inputs, unlike the sine of 1e6."""
+    """Tell whether rounding errors of the inputs leave the oracle's result unchanged. (They change sin(1e6).)"""
 
     def change(tensor: Tensor) -> Tensor:
         errors = 1 + 1e-6 * (-1.0) ** torch.arange(tensor.numel()).view(tensor.shape)
@@ -218,8 +218,8 @@ def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
 def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Yield a case in training mode.
 
-    If an argument is a model, also yield cases with the model in its other mode, with hooks, and with a trainable
-    model.
+    If an argument is a model, also yield a case with the model in the opposite mode and with hooks, and a case with a
+    trainable model.
     """
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
@@ -289,7 +289,7 @@ CASE_SWEEPS = {
 
 
 def _two_kinds(bases: list[Case]) -> list[Case]:
-    """Return the first base case and the one with the most arguments and axes.
+    """Return the first base case, and the base case with the most arguments and axes.
 
     Using all base cases would take too long.
     """
@@ -339,10 +339,10 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
-        else:  # a second object of the class, with as many different settings as possible
+        else:  # a second object of the class, with other and preferably many constructor arguments
             others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
-            # Each step has different parameters, as after a training step.
+            # Each call gets different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # without the optional arguments
         sequence = [first, *(step for step in steps if works(exercise, step)), first]

@@ -1,7 +1,7 @@
 """Find limits in the code of an answer, such as a fixed number of positions, and derive cases that exceed them.
 
-`utils.feedback.sweep_cases` tests sizes that every answer should accept cheaply. This module tests larger sizes, such
-as 3001 positions, but only if the code of the answer gives a reason.
+`utils.feedback.sweep_cases` tests sizes that are cheap to test for every answer. This module tests larger sizes, such
+as 3001 positions, but only if the code of the answer contains a possible limit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from utils.exercises.exercise import Case, Exercise
 from utils.feedback.case_changes import argument_values, resize, with_argument, with_capacity, works
 from utils.feedback.sweep_cases import LARGE, LENGTHS, free_sizes
 
-MOST = 4096  # the longest text for which an answer is tested because its code contains a number; longer texts are slow
-# The code of an answer may contain these dtypes. The first integer that the dtype cannot represent is then tested.
+MOST = 4096  # the largest size that this module tests; longer texts take too long
+# The first positive integer that each dtype cannot represent. It is tested if the answer's code contains the dtype.
 FIRST_ROUNDED = {"uint8": 256, "int8": 128, "bfloat16": 257, "float16": 2049, "half": 2049}
 
 

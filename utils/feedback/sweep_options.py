@@ -29,10 +29,10 @@ COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12
 COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
 POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
 VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments with these names
-RATES = ("dropout",)  # at 0, dropout changes nothing; the exercise's own cases use other rates
+RATES = ("dropout",)  # not varied: at 0, dropout changes nothing, and the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
 SMALL = 1e-3  # factor of the inputs; their variance becomes so small that an added eps changes the result
-IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; (1, 0) and (0, 256) have the same a * 256 + b
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; as a key for pairs, a * 256 + b confuses (1, 0) with (0, 256)
 
 
 def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -98,7 +98,7 @@ def dtypes(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Replace lists of ids by longer lists that contain 0 and large ids, and pairs by pairs from these lists."""
+    """Replace lists of ids by longer lists with 0 and large ids. Replace pairs of ids by pairs from the new lists."""
     arguments = argument_values(exercise, case)
     if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
         return
@@ -134,7 +134,7 @@ def texts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def small_inputs(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Multiply the inputs by a small number, so that an additional constant becomes visible."""
+    """Multiply the inputs by a small number, so that a constant such as eps visibly changes the result."""
     changed = map_tensors(case, lambda t: t * SMALL if is_float(t) else t)
     yield replace(changed, note=f"with inputs {SMALL:g} times as large")
 

@@ -1,4 +1,4 @@
-"""Run the sweeps: tests of general properties, which run once an answer is correct on all cases of its exercise.
+"""Run the sweeps: tests of general properties. They start when an answer is correct on all cases of its exercise.
 
 A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
 opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
@@ -78,7 +78,7 @@ def with_sweep_tolerance(exercise: Exercise) -> Exercise:
 
 
 def applicable_sweeps(exercise: Exercise) -> list[str]:
-    """Return the names of the sweeps that apply to the exercise and that it does not opt out of."""
+    """Return the names of the sweeps that apply to an exercise, without the sweeps in its `unswept`."""
     if exercise.kind == "value":
         return []
     names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name)]
@@ -94,7 +94,7 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
 
 
 def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
-    """Run an exercise's sweeps on an answer that is correct on its cases, and return the first fault."""
+    """Run an exercise's sweeps on an answer that is correct on all cases, and return the first fault."""
     special = {
         "settings": _sweep_settings,
         "state": _sweep_state,
@@ -113,7 +113,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 
 
 def _require_all_runs(observations: list[Observation], count: int) -> list[Observation]:
-    """Return the observations of several runs. Fewer than `count` are allowed only if the last run raised an exception.
+    """Check that no observation is missing, and return the observations. Only an exception may end the runs early.
 
     Raises:
         ValueError: observations are missing without an exception, so nothing is known about the other runs.
@@ -124,7 +124,7 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Test sizes that are larger than a number in the code. The results are large, so no cache keeps them."""
+    """Test sizes that are larger than a number in the code. The results are large, so they are not cached."""
     oracle = make_runner(exercise, exercise.oracle)
     for limit, base in itertools.product(find_limits(runner.inspect_code()), base_cases(exercise)[:1]):
         for case in cases_of_size(exercise, base, limit.size):
@@ -157,7 +157,7 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
-    """Pair two observations, with 0 in place of the numbers that are not compared.
+    """Return a trial of two observations in which 0 replaces the numbers that should not be compared.
 
     A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
     answer's number is not finite, or if the answer's whole row is 0: large numbers can overflow or underflow.
@@ -169,7 +169,7 @@ def compare_where_finite(case: Case, yours: Observation, expected: Observation, 
 
 
 def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
-    """Replace the numbers that `compare_where_finite` ignores by 0."""
+    """Write 0 in place of the numbers that `compare_where_finite` ignores."""
     if type(yours) in (tuple, list) and type(expected) in (tuple, list) and len(yours) == len(expected):
         pairs = [_clear(a, b, only_ordinary) for a, b in zip(yours, expected)]
         return type(yours)(a for a, _ in pairs), type(expected)(b for _, b in pairs)
@@ -185,7 +185,7 @@ def _clear(yours: Any, expected: Any, only_ordinary: bool) -> tuple[Any, Any]:
 
 
 def _sweep_settings(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Report a global setting of torch that a call leaves changed."""
+    """Report a global setting of torch that a call changes and does not restore."""
     for case in base_cases(exercise)[:1]:
         yours, expected = runner.run(case), cached_oracle_observation(exercise, case, False)
         if switched := [setting for setting in yours.switched if setting not in expected.switched]:

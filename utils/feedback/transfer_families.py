@@ -1,8 +1,8 @@
 """Declare transfer exercises. A lesson ends with a family of tasks without hints; each learner gets one of them.
 
 All members of a family share one name and one signature, so the lesson contains only one stub. Each member is an
-`Exercise` with its own oracle, cases and misconceptions. `transfer_family` also adds the answers to the other members'
-tasks, and the answer to the lesson's task, as misconceptions. CONTRIBUTING.md explains an example.
+`Exercise` with its own oracle, cases and misconceptions. As further misconceptions, `transfer_family`
+adds the answers to the tasks of the other members and of the lesson. CONTRIBUTING.md explains an example.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WIDTH = 90  # the longest line of a task in a terminal, in characters
 
 
 class LessonTask(NamedTuple):
-    """An answer with the convention of the lesson, and a clause that says what this answer does."""
+    """An answer that follows the convention of the lesson, and a clause that says what this answer does."""
 
     clause: str
     oracle: Callable
@@ -81,7 +81,7 @@ def transfer_family(
     large_scores: Sequence[int] = (),
     **fields: Any,
 ) -> None:
-    """Declare a family of transfer exercises. The lesson is the one whose module contains this call.
+    """Declare a family of transfer exercises. The family belongs to the lesson whose module contains this call.
 
     Args:
         name: the function or class that the learner writes, for all members.
@@ -128,7 +128,7 @@ def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> M
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
-    """Return the misconceptions of a member that are answers to another task."""
+    """Return the answers to the other tasks, as misconceptions of one member."""
     own = f"In your task, {members[id].clause}."
     wrong = {
         OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")
@@ -174,7 +174,7 @@ class TaskNote(Note):
 
 
 def task(exercise: Any) -> Note:
-    """Show the learner's own task in a transfer exercise, with the code of the task.
+    """Show the learner's own task in a transfer exercise, with the task code.
 
     Args:
         exercise: the name of the exercise in quotes, or the function or class.

@@ -45,7 +45,7 @@ Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """Name the first region that, in each result, is mostly wrong and contains all wrong numbers; "" if none does."""
+    """Name the first region that is mostly wrong and contains all wrong numbers in each result; "" if there is none."""
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]
@@ -62,8 +62,8 @@ def places(pairs: Pairs) -> str:
 def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
     """Tell whether the numbers outside a region could have been wrong.
 
-    If these numbers are all 0, inf or equal, they prove nothing: they often have these values by construction, such as
-    weights above the diagonal or the first row of causal weights.
+    If these numbers are all 0, inf or equal, they prove nothing, because they often have these values by construction.
+    Examples are the weights above the diagonal and the first row of causal weights.
     """
     rest = torch.cat([p.expected[~r] for p, r in zip(pairs, inside)])
     if pairs[0].is_bool:
@@ -75,7 +75,7 @@ Region = Callable[[Tensor], Tensor]
 
 
 def _regions(pairs: Pairs) -> Iterator[tuple[str, Region]]:
-    """Yield the regions of a table as (name, function that creates the mask), the smallest regions first."""
+    """Yield (name, function that creates the mask) for each region of a table, the diagonal first."""
     dims = {p.expected.dim() for p in pairs}
     if len(dims) > 1 or 0 in dims:
         return

@@ -1,7 +1,7 @@
 """Provide GPT-2 for the lessons: its tokenizer, the inputs and weights of layer 0's attention, and the whole model.
 
-All functions work without a network. They use the real weights if these are on disk, otherwise the small GPT-2 that
-comes with the course; `source` returns the choice. This module imports neither transformers nor any module that could
+All functions work without a network. They use the real GPT-2 if it is on disk, otherwise the small GPT-2 that comes
+with the course. `source` says which GPT-2 is used. This module imports neither transformers nor any module that could
 access a network.
 
 Start with `model`. Imports: no other package.

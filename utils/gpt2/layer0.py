@@ -1,4 +1,4 @@
-"""Read the inputs and weights of the attention in layer 0 of a GPT-2 from its file, without loading the model."""
+"""Read the input and the weights of layer 0's attention from the file of a GPT-2, without loading the model."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ class Checkpoint:
                 file = self._open(name)
                 keys = file.keys()
                 self._locations |= {key.removeprefix("transformer."): (file, key) for key in keys}
-            # All files are open now; keep them open until __exit__. After an error above, the stack closes the open
-            # files.
+            # All files are open now; keep them open until __exit__. If opening one of them fails, the stack closes
+            # the others.
             self._files = self._files.pop_all()
         return self
 
@@ -182,7 +182,7 @@ class Checkpoint:
         return "wte.rows" in self._locations
 
     def read_all(self) -> dict[str, Float[Tensor, "..."]]:
-        """Return every tensor by its name without a prefix. `wte.weight` has a row for every token.
+        """Map the name of each tensor, without a prefix, to the tensor. `wte.weight` has a row for every token.
 
         Raises:
             WeightsError: a tensor has the wrong shape or is not finite.

@@ -49,7 +49,7 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Tell whether the user chose the model, by a path or by COURSE_GPT2. If so, fetching GPT-2 changes nothing."""
+        """Tell whether a path or COURSE_GPT2 names the model. If so, `coginst fetch gpt2` changes nothing."""
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property
@@ -93,7 +93,7 @@ def find_source(path: str | os.PathLike | None = None) -> Source:
 
 
 def find_in_cache() -> tuple[Path | None, str]:
-    """Return the folder of a real GPT-2 in the Hugging Face cache or None, and a note about incomplete copies."""
+    """Find a real GPT-2 in the Hugging Face cache. Return its folder or None, and a note about incomplete copies."""
     from huggingface_hub import constants
 
     note = ""

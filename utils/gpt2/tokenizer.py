@@ -32,7 +32,7 @@ def read_merges(path: Path = MERGES) -> list[tuple[str, str]]:
 
 
 def build_vocabulary(merges: list[tuple[str, str]]) -> dict[str, int]:
-    """Return the id of every token, in this order: the bytes, the result of each merge, the end-of-text token."""
+    """Map each token to its id. The bytes come first, then the results of the merges, then the end-of-text token."""
     tokens = [*byte_symbols(), *(left + right for left, right in merges), END_OF_TEXT]
     return {token: i for i, token in enumerate(tokens)}
 

@@ -262,7 +262,7 @@ def grade(
 
 
 def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
-    """Write a result, and return whether the submission was graded. If it was not graded, name it in `done`.
+    """Write a result, and return whether the submission was graded. If not, name the submission in `done`.
 
     Raises:
         OSError: the disk is full or defective, so no other result could be written.
@@ -287,10 +287,10 @@ def _lock_submissions(
     locks: SubmissionLocks,
     done: GradingSummary,
 ) -> Iterator[Submission | None]:
-    """Yield the submissions that have no valid result, and lock each one first.
+    """Lock and yield the submissions that have no valid result.
 
-    If other processes have locked all pending submissions, yield None. Until the next call, these submissions may get
-    results, or a process may die and release its locks.
+    If other processes have locked all pending submissions, yield None. While the caller waits, these submissions may
+    get results, or a process may die and release its locks.
     """
     refused = 0
     while pending:
@@ -312,7 +312,7 @@ def _lock_submissions(
 
 
 def _has_result(out: Path, task: Submission, done: GradingSummary) -> bool:
-    """Return whether a submission already has a result with its key. If so, count the result in `done`."""
+    """Return whether a result with the submission's key already exists. If so, count the result in `done`."""
     try:
         exists = read_result(result_path(out, task.student, task.lesson)).key == task.key
     except ResultError:
@@ -326,8 +326,8 @@ def _grade_all(
 ) -> Iterator[LessonResult]:
     """Yield the results in the order in which they are finished.
 
-    At most two tasks for each job exist at any time, however large the class is. If a worker dies, each task that was
-    running then is retried alone. This identifies the task that kills its worker.
+    At most two tasks for each job exist at any time, however large the class is. If a worker dies, the tasks that were
+    running are retried one at a time. This identifies the task that kills its worker.
 
     Args:
         todo: the submissions to grade. An item is None while other processes have locked all remaining submissions.

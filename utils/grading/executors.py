@@ -14,7 +14,7 @@ from utils.grading.judge.submissions import GradingError
 
 
 def local_executor(jobs: int) -> Executor:
-    """Return an executor that runs one job in this process, and several jobs in worker processes on this machine."""
+    """Return an executor for this machine: this process if `jobs` is 1, otherwise `jobs` worker processes."""
     return _InlineExecutor() if jobs == 1 else ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 

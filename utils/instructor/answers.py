@@ -81,7 +81,7 @@ class AnswerFactory:
         return names[self.exercise.name]
 
     def judge(self, source: str) -> Report:
-        """Return the report of `check` on the answer in `source`. If it defines no answer, the reason is "raised"."""
+        """Return the report of `check` on the answer in `source`. Without an answer, the reason is "raised"."""
         try:
             answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
@@ -133,7 +133,7 @@ _HEAD = re.compile(r"(?P<exercise>\w+(/[\w-]+)?) (?P<kind>wrong|right)(?: \((?P<
 class Answer:
     """An answer in a file of answers.
 
-    Its first line is `# %% softmax wrong (misconception wrong-axis): what is wrong`; the source follows below.
+    In the file, a line such as `# %% softmax wrong (misconception wrong-axis): what is wrong` precedes the source.
 
     Attributes:
         exercise: the name of the exercise; for a transfer exercise with its member, such as `attend/keys-first`.

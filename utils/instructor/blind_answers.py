@@ -47,7 +47,7 @@ def write_pending(exercises: Iterable[str], root: Path = ROOT) -> bool:
 
 
 def find_changed_verdicts(answers: list[Answer]) -> dict[Answer, str]:
-    """Judge the answers, and return each answer whose verdict differs from the stored one, with a line about it."""
+    """Judge the answers. Return each answer whose verdict has changed, with a line that names both verdicts."""
     return {
         answer: f"{answer.exercise} {answer.kind}, {answer.description}: {answer.verdict or 'no verdict'} became"
         f" {format_verdict(report)}: {report.message}"

@@ -1,4 +1,4 @@
-"""Find the cells in an untouched lesson that cannot run until an exercise is done, by the names in their code."""
+"""Find the cells of an untouched lesson that cannot run until an exercise is done. No code runs for this."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
     """Return for each cell whether it fails in an untouched lesson.
 
-    A definition that uses an unset name is unfinished too, but does not fail. A name is no longer unset after a later
-    assignment.
+    A name is unset until a cell gives it a value. A definition that uses an unset name does not fail, but is
+    unfinished too.
 
     Args:
         cells: the cells in order, each with the names that it leaves without a value.
@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the body of a function or class that the statement defines, because it runs only when it is called."""
+    """Return the function, class or lambda that a statement defines, or None. Most of its code runs in later calls."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
@@ -100,7 +100,7 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 def _used_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names whose values a statement needs when it runs.
 
-    Names that it only defines or passes on are left out, and so are the arguments of `TOLERANT_CALLS`.
+    Names that the statement only defines, or only passes on (for example to `TOLERANT_CALLS`), are left out.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

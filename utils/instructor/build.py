@@ -56,7 +56,7 @@ class BuildError(ValueError):
 
 @dataclass
 class BuildSummary:
-    """The result of a build: the names of files, and a sentence for each lesson whose edited files were kept."""
+    """The result of a build: names of files, and a sentence for each lesson whose files the build kept."""
 
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -64,10 +64,10 @@ class BuildSummary:
 
 
 def build(source: str | Path | None = None, out: str | Path | None = None) -> BuildSummary:
-    """Create the student pairs in `out` from the lessons in `source`. If anything is wrong, write nothing.
+    """Create the student files in `out` from the lessons in `source`. If anything is wrong, write nothing.
 
-    A file that differs from the one that the last build wrote belongs to a learner. The build keeps this file and the
-    other file of the pair, and reports this in `BuildSummary.kept`.
+    A lesson has a pair of files (.md and .ipynb). If a file has changed since the last build, a learner changed it. The
+    build then keeps the pair, and reports this in `BuildSummary.kept`.
 
     Raises:
         BuildError: the folders cannot be used, two lessons have the same number or name, or another build of `out`
@@ -146,7 +146,7 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
 
 
 def _resolve_folders(source: str | Path | None, out: str | Path | None) -> tuple[Path, Path]:
-    """Return the two folders. The defaults are the course's own folders.
+    """Return the source folder and the output folder. The defaults are the course's own folders.
 
     Raises:
         BuildError: there is no folder `source`, `out` is a file, or `out` is in `source`.

@@ -1,8 +1,8 @@
-"""List the claims in the lessons with the tests that support them, and find new sentences that make a claim.
+"""List the claims in the lessons, each with the test that supports it, and find new claims without a test.
 
 A mark on a test in `tests/course/` quotes the words of the lesson that the test supports. `@pytest.mark.claim("…")`
-marks a test that removes the cause that the lesson names, `@pytest.mark.observed("…")` a test that measures what the
-lesson reports. `docs/claims.md` is generated from these marks.
+marks a test that removes the cause that the lesson names. `@pytest.mark.observed("…")` marks a test that measures what
+the lesson reports. `docs/claims.md` is generated from these marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from utils import lessons
 from utils.lessons import ROOT, Lesson
 
-EVIDENCE = {"claim": "intervention", "observed": "observation"}  # by the name of the mark
+EVIDENCE = {"claim": "intervention", "observed": "observation"}  # the kind of evidence, by the name of the mark
 CAUSAL_WORDS = re.compile(r"\b(because|therefore|cannot|always|never)\b", re.IGNORECASE)
 _INTRODUCTION = """# The claims of the lessons and their tests
 
@@ -70,7 +70,7 @@ def _claims_of_lesson(lesson: Path, root: Path) -> Iterator[Claim]:
 
 
 def find_wrong_quotes(claims: list[Claim], root: Path = ROOT) -> list[str]:
-    """Return a line for each claim whose words are not in its lesson."""
+    """Return a line for each claim whose quotation is not in its lesson."""
     texts = {path.stem: _prose(path.read_text(encoding="utf-8")) for path in lessons.all_lessons(root / "solutions")}
     return [
         f'{claim.test}: solutions/{claim.lesson}.md does not contain "{claim.quote}"'
@@ -115,7 +115,7 @@ def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
 
 
 def git_output(root: Path, *arguments: str) -> str | None:
-    """Return what a git command prints, or None if it fails."""
+    """Return the output of a git command, or None if the command fails."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, encoding="utf-8")
     except FileNotFoundError:

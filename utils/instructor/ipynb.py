@@ -8,7 +8,7 @@ from typing import Any
 
 
 def cell_id(stem: str, index: int) -> str:
-    """Return a cell's id. It depends only on the lesson and the position, so a second build changes nothing."""
+    """Return a cell's id. It depends only on the lesson and the cell's position, so every build creates the same id."""
     return hashlib.sha256(f"{stem}:{index}".encode()).hexdigest()[:8]
 
 

@@ -15,7 +15,7 @@ from utils import lessons
 from utils.instructor.strip import StrippedLesson
 from utils.lessons import Lesson
 
-# The names of tensor dimensions. Prose uses them before any code does.
+# The names of tensor dimensions are no leaks, because prose uses them before any code does.
 _TERMS = frozenset("batch seq d_model d_head n_heads d_in d_out vocab".split())
 _WORD = re.compile(r"[^\W\d]\w*")
 _MARKER = re.compile(r"<\s*/?\s*COG(?:INST|NOTE|LINE|STUB)\s*>", re.IGNORECASE)
@@ -23,12 +23,12 @@ _MENTION = re.compile(r"`[^`\n]*`")
 
 
 def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, Any]) -> list[str]:
-    """Return one line `file:line: description` for each answer that a student file still contains.
+    """Return one line `file:line: description` for each part of an answer that a student file still contains.
 
     A line of code can be a leak if it has at least three names or numbers. A line of prose can be a leak if it has at
-    least four words. A long `return` value can be a leak even without the `return`. A line is not a leak if the visible
-    code in its lesson or in a later lesson contains it, because the author shows it there. A name is a leak if only
-    answers use it and it cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
+    least four words. A long `return` value can be a leak even without the `return`. A line is not a leak if the author
+    shows it in the visible code of the same lesson or of a later lesson. A name is a leak if only answers use it and it
+    cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
 
     Args:
         sources: the lessons in order, each with its answers.
@@ -64,7 +64,7 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
 
 
 def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line of an answer that students must not see.
+    """Yield each line of an answer that students must not see, as its number and its text.
 
     Uninformative lines and lines in visible code (`visible_lines`) are left out.
     """
@@ -127,7 +127,7 @@ def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 
 
 def find_markers(text: str) -> list[tuple[int, str]]:
-    """Return the line and the text of each marker in a text. A marker in backticks does not count."""
+    """Return the line number and the text of each marker in a text. A marker in backticks does not count."""
     plain = _MENTION.sub(lambda found: " " * len(found[0]), text)
     return [(text.count("\n", 0, found.start()) + 1, found[0]) for found in _MARKER.finditer(plain)]
 
@@ -205,7 +205,7 @@ def _bound_names(line: str) -> list[str]:
 
 
 def _is_distinctive(name: str) -> bool:
-    """Return whether a name cannot be an English word, such as `attn_probs`, `w2_out` or `headDim`."""
+    """Return whether a name, such as `attn_probs`, `w2_out` or `headDim`, cannot be an English word."""
     return (
         len(name) >= 4
         and name not in _TERMS

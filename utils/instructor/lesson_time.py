@@ -44,7 +44,7 @@ def count_words(text: str) -> int:
 
 
 def needed_minutes(lesson: Lesson) -> float:
-    """Return the unrounded estimate of minutes, from the length of the lesson and its number of exercises.
+    """Estimate the minutes that a lesson takes, from its length and its number of exercises. Do not round the result.
 
     Sections whose headings end with "(optional)" do not count.
     """

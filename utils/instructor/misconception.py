@@ -83,7 +83,7 @@ def parse_answer(source: str) -> ast.Module:
 
 
 def _is_check(node: ast.stmt) -> bool:
-    """Return whether a statement only calls `check`, which the checks do not define."""
+    """Return whether a statement only calls `check`. The checks modules do not define `check`."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
 
@@ -112,7 +112,7 @@ class _AnnotationStripper(ast.NodeTransformer):
 
 
 def _rename_definition(tree: ast.Module, old: str, new: str) -> str:
-    """Return the answer's cell with its definition renamed."""
+    """Return the code of the answer, with its definition renamed from `old` to `new`."""
     for node in ast.walk(tree):
         if isinstance(node, Definition) and node.name == old:
             node.name = new
@@ -150,7 +150,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> None:
 
 
 def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Check that the file defines every name that the stub needs, and no name that the stub defines.
+    """Check that the file defines every name that the stub needs, and that the stub redefines no name of the file.
 
     The stub is not executed, because nobody has reviewed it yet.
 
@@ -171,7 +171,7 @@ def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None
 
 
 def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None]:
-    """Return the statement that declares an exercise, and its table of misconceptions if it is a dict literal.
+    """Return the statement that declares an exercise, and the dict literal with its misconceptions, or None.
 
     Raises:
         StubError: the file does not declare the exercise.

@@ -1,8 +1,9 @@
 """Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
 A mutant is the answer's source with one change that a learner could make: a different operator or axis, a missing line,
-swapped arguments. The check names a misconception, explains the fault, or only reports different numbers. If a mutant
-passes, it must also agree with the answer on cases that the check does not use. Otherwise, the check has a gap.
+swapped arguments. If the check rejects a mutant, it names a misconception, explains the fault, or only reports
+different numbers. If a mutant passes, it must also agree with the answer on cases that the check does not use.
+Otherwise, the check has a gap.
 
 One worker process runs all mutants. If a mutant does not terminate, the process is killed and replaced.
 """
@@ -82,7 +83,7 @@ def _classify_report(report: Report) -> str:
 
 
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
-    """Return a case in which an answer that passed differs from the reference, or "" if no such case was found.
+    """Return the name of a case on which a passing answer differs from the reference, or "" if there is none.
 
     The cases have different seeds and sizes, and larger and smaller numbers.
     """
@@ -275,7 +276,7 @@ ROW = re.compile(r"^\| `?(\w[\w ]*)`? \|" + r" (\d+) \|" * len(COLUMNS) + r" (\d
 
 
 def table_row(tally: MutantTally) -> tuple[int, ...]:
-    """Return one row of the table."""
+    """Return the row of the table for one exercise."""
     rejected = [tally.count(o) for o in (NAMED, EXPLAINED, STOPPED, PLAIN)]
     return (len(tally.outcomes), sum(rejected), *rejected, tally.count(ENDLESS), tally.count(EQUAL), tally.count(WRONG))
 
@@ -289,9 +290,9 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the share of NAMED or EXPLAINED mutants, in percent, among rejected mutants that returned a wrong result.
+    """Return the percentage of NAMED or EXPLAINED mutants among all rejected mutants that are not STOPPED.
 
-    These mutants raise no error that torch could explain, so only the check can explain them.
+    STOPPED mutants raise an error, which torch explains. Only the check can explain the faults of the other mutants.
     """
     ran = row[2] + row[3] + row[5]
     return round(100 * (row[2] + row[3]) / ran) if ran else 100

@@ -116,7 +116,7 @@ def _iter_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _iter_changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """Yield each possible change of a node: its kind, and a function that changes copies of the node and its parent."""
+    """Yield (kind, function) for each possible change of a node. The function changes copies of node and parent."""
     if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
         yield "dropped line", _drop_statement
     for kind, new in _iter_replacements(node, parent, tree):

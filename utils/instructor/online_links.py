@@ -1,4 +1,4 @@
-"""Write the page of links that open the course in Binder and Colab, and the notebooks for Colab.
+"""Write the page with links to the course in Binder and Colab, and write the notebooks for Colab.
 
 The links depend on one setting in `pyproject.toml`: `repository` in `[tool.coginst]`. Binder builds the whole
 repository from `environment.yml`, and runs `postBuild`, which configures Jupyter. Colab opens only one notebook, so the
@@ -149,7 +149,7 @@ def colab_requirements(root: Path = ROOT) -> list[str]:
 
 
 def _colab_setup_source(name: str, root: Path) -> str:
-    """Return the source of the first cell on Colab. Running it again does not change an existing course."""
+    """Return the source of the first cell on Colab. Running the cell again does not change an existing course."""
     packages = ", ".join(f'"{package}"' for package in colab_requirements(root))
     return _fill_template("colab.py.txt", folder=name.partition("/")[2], name=name, wanted=packages)
 

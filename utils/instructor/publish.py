@@ -27,7 +27,7 @@ from utils.lessons.updates import UPDATES, record_updates
 FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
 _TRAILER = "Published-by"  # begins a line that this module adds to each commit message
 _MAKER = "coginst publish"
-_README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for learners, who install nothing
+_README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for learners on a hub, who install nothing
 _DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
 # Files that learners and their programs write beside the lessons. A pull leaves these files unchanged.
 _UNTRACKED = ".venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n.progress.json*\n.workspaces/\n.home/\n"
@@ -35,7 +35,7 @@ _ABSENT = "0" * 40  # `git update-ref` reads this value as "the branch must not 
 
 
 class PublishError(ValueError):
-    """The release or the link cannot be published. No branch was changed; the message says what to do."""
+    """The release or the links cannot be created. No branch was changed; the message says what to do."""
 
 
 class _GitError(PublishError):
@@ -44,7 +44,7 @@ class _GitError(PublishError):
 
 @dataclass(frozen=True)
 class PublishSummary:
-    """The commit that contains the release, and whether it is new.
+    """The commit that contains the release, and how the release differs from the previous one.
 
     Attributes:
         branch: the name of the branch.
@@ -95,9 +95,9 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 
 
 def iter_published_copies(stem: str, root: Path = ROOT) -> Iterator[tuple[str, bytes]]:
-    """For each release that the clone knows, yield the student copies of a lesson with their file names.
+    """Yield the file name and the content of a lesson's student copies, for each published release in the clone.
 
-    Yield nothing without git or outside of a clone.
+    Yield nothing if git is not installed, or if `root` is not in a clone.
     """
     names = [f"course/{stem}{suffix}" for suffix in (".md", ".ipynb")]
     try:
@@ -212,7 +212,7 @@ def _require_only_releases(root: Path, branch: str, commit: str) -> None:
 
 
 def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
-    """Add the files that only a hub needs to the release in the folder `top`. `parent` is the last release."""
+    """Add the files that only a hub needs. `top` is the folder of the new release, `parent` the last release."""
     before = _read_texts(root, parent) if parent else {}
     after = {path.name: path.read_bytes() for path in (top / "course").glob("*.md")}
     earlier = before.pop(UPDATES, b"")
@@ -253,8 +253,7 @@ def _write_tree(root: Path, folder: Path) -> str:
 def pull_links(
     hub: str, branch: str, names: Iterable[str] = (), repository: str | None = None, root: Path = ROOT
 ) -> dict[str, str]:
-    """Return, for each lesson, the link that pulls the branch into a learner's home on the hub and then opens the
-    lesson.
+    """Return a link for each lesson. Each link pulls the branch into a learner's home on the hub, and opens the lesson.
 
     Args:
         hub: the address of the hub, such as https://hub.example.edu.

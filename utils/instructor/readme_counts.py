@@ -14,7 +14,7 @@ from utils.lessons import ROOT
 
 
 def generate_counts(root: Path = ROOT) -> dict[str, str]:
-    """Return the generated parts of README.md. The key of each part is a pattern for the text that it replaces."""
+    """Map patterns to the generated parts of README.md. Each part replaces the text that matches its pattern."""
     mutants = mutation_testing.read_table(root / "docs" / "mutants.md")["all"]
     blind = Counter(answer.kind for answers in read_blind_answers(root).values() for answer in answers)
     parts = {
@@ -29,7 +29,7 @@ def generate_counts(root: Path = ROOT) -> dict[str, str]:
 
 
 def insert_counts(text: str, parts: dict[str, str]) -> str:
-    """Return the text of README with the generated parts.
+    """Insert the generated parts into the text of README.md, and return the text.
 
     Raises:
         ValueError: README has no place for a part, for example because it does not list a lesson.

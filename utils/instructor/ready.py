@@ -1,7 +1,7 @@
-"""Get a new or changed lesson ready for a commit: do everything that a program can do, and list the rest for a person.
+"""Prepare a new or changed lesson for a commit: run all automatic steps, and list the tasks that remain for a person.
 
 Each step in `STEPS` depends only on earlier steps. A step writes only generated files, and its result names the changed
-files. Learners' edits in `course/` and stored messages stay unchanged.
+files. Stored messages and learners' edits in `course/` stay unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from utils.instructor.claims import git_output
 from utils.lessons import ROOT, Lesson
 
 NOT_RUN = "Before you push, run `make test`. It also runs the browser tests and the rest of `make lint`."
-FOR_LEARNERS = {"hint", "solution"}  # Learners call these functions in cells of their own.
+FOR_LEARNERS = {"hint", "solution"}  # Learners call `hint` and `solution` in their own cells.
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class FinishedStep:
-    """A step that has run, its result, and the paths of the files that it changed, relative to the repository."""
+    """A step that has run, its result, and the changed files. Their paths are relative to the repository."""
 
     step: Step
     result: StepResult
@@ -74,7 +74,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. If a step fails and later steps depend on it, stop there.
+    """Run the steps for one lesson. If a step fails, and later steps depend on it, do not run the later steps.
 
     Args:
         name: the name or number of the lesson.
@@ -110,7 +110,7 @@ def prepare_lesson(
 
 
 def _generated_files(lesson: Path) -> dict[str, bytes]:
-    """Return the content of every file that a step can write, by its path in the repository."""
+    """Map the path of every file that a step can write to the content of the file."""
     paths = [
         lesson,
         ROOT / "README.md",
@@ -236,7 +236,7 @@ def _lint(lesson: Lesson, exercises: Sequence[str]) -> StepResult:
 
 
 def _changed_files(lesson: Lesson) -> list[str]:
-    """Return the files of the lesson, and all files that differ from the last commit, if there is one."""
+    """Return the files of the lesson, all files that differ from the last commit, and all untracked files."""
     own = [
         f"solutions/{lesson.path.name}",
         *(f"{folder}/{lesson.name}.py" for folder in ("utils/checks", "utils/checks/transfer")),

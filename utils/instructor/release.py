@@ -2,7 +2,7 @@
 
 The release builds the lessons in memory from `solutions/`, so it contains no outdated build and no executed notebook.
 All other files must be tracked by git or named in `release.txt`, so private copies are left out. Then the release opens
-the zip again and searches it for answers. The zip gets its final name only if it contains none.
+the zip again and searches it for answers. The zip gets its final name only if it contains no answer.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from utils.lessons import ROOT, Lesson
 COPIED_FILES = ("LICENSE", "environment.yml", "postBuild", "pyproject.toml", "requirements.lock")
 INITIAL_LESSONS = "utils/assets/first"  # copies of the lessons; `coginst reset` restores a lesson from them
 FROM_TEMPLATES = ("Makefile", "AGENTS.md")
-# The template for a new lesson, and the page that explains markers.
+# Files that may contain markers: the template for a new lesson, and the page that explains markers.
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
-FORMS = "utils/learning/items/*.yaml"  # the concept inventory; a release contains its forms compressed
+FORMS = "utils/learning/items/*.yaml"  # the concept inventory, which a release contains in compressed form
 MANIFEST = "release.txt"  # lists additional files to pack, one path per line (without git, all files to pack)
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
@@ -150,7 +150,7 @@ def _read_site(book: Path | None) -> dict[str, bytes]:
 
 
 def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the content of each file in the zip, by its path there."""
+    """Return the content of each file to pack, by its path in the zip."""
     pairs = student_files(root / "solutions")
     files = {f"course/{name}": content for name, content in pairs.items()}
     files |= {f"{INITIAL_LESSONS}/{name}": content for name, content in pairs.items() if name.endswith(".md")}
@@ -201,7 +201,7 @@ def _list_lessons(stems: list[str]) -> str:
 
 
 def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
-    """Write the zip. All files get the same time, because jupytext rejects a .md that is older than its .ipynb."""
+    """Write the zip. All files get the same timestamp, because jupytext rejects a .md that is older than its .ipynb."""
     now = time.localtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))[:6]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(files):
@@ -216,10 +216,10 @@ def _pack(path: Path, folder: str, files: dict[str, bytes]) -> None:
 def audit_zip(path: str | Path, solved: Iterable[str] = (), root: Path = ROOT) -> list[str]:
     """Return one line `file:line: description` for each fault in the students' zip.
 
-    The audit reads only the bytes in the zip. It looks for files that do not belong there, and for markers, outputs and
-    paths on this machine. In files that students read, it looks for lines and names from answers; in all other files,
-    for whole answers and for several short answers. If the zip contains lessons with answers, the audit also builds
-    these lessons, and compares the result with the students' copies.
+    The audit reads only the bytes in the zip. It looks for files that do not belong in a student's copy, for markers,
+    for outputs, and for paths of this machine. In files that students read, it looks for lines and names from answers.
+    In all other files, it looks for whole answers and for several short answers. If the zip contains lessons with
+    answers, the audit also builds these lessons, and compares the result with the students' copies.
 
     Args:
         solved: the lessons whose answers the zip contains.
@@ -273,7 +273,7 @@ def _is_allowed(name: str, solved: set[str]) -> bool:
 
 
 def _find_answers(files: dict[str, bytes], solved: set[str], root: Path) -> list[str]:
-    """Return the faults: lines and names from answers in files that students read, whole answers in other files."""
+    """Return one line for each answer, or part of an answer, that the zip must not contain."""
     sources: list[tuple[Lesson, StrippedLesson]] = []
     for path in lessons.all_lessons(root / "solutions"):
         sources.append((Lesson(path.stem, path.relative_to(root), []), strip_answers(lessons.read_text(path), path)))
@@ -308,7 +308,7 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Return one line for each student's copy in the zip that `make lab` would change by building the lessons."""
+    """Return one line for each student's copy in the zip that `make lab` would change when it builds the lessons."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:

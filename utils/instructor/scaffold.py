@@ -1,7 +1,7 @@
 """Create the text, the checks and the test of a new lesson, or add an exercise to a lesson.
 
 The templates are in `templates/lesson/`. They contain the exercise from CONTRIBUTING.md. A new lesson passes all tests.
-Every sentence in a new lesson tells the author to replace the sentence, and passes `tests/course/test_voice.py`.
+Every sentence in a new lesson is a placeholder for the author to replace, and passes `tests/course/test_voice.py`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def create_lesson(name: str, title: str | None = None, exercise: str | None = No
 
 
 def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
-    """Add CONTRIBUTING.md's example to the three files of a lesson, as `exercise`, and return their paths.
+    """Add the example from CONTRIBUTING.md, renamed to `exercise`, to the files of a lesson. Return their paths.
 
     Raises:
         ScaffoldError: the name is invalid or exists, or a file of the lesson has no place for the exercise.
@@ -94,7 +94,7 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
 
 
 def _search(pattern: str, text: str) -> re.Match[str]:
-    """Return the first match of a pattern that every template contains."""
+    """Return the first match of a pattern that always occurs in the text."""
     match = re.search(pattern, text)
     assert match, pattern
     return match

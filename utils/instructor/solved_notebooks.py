@@ -35,7 +35,7 @@ def solved_cells(lesson: Lesson) -> list[Cell]:
 
 
 def solved_notebook(path: str | Path) -> dict:
-    """Return the solved notebook of a lesson as JSON, not executed. Raises `LessonError`."""
+    """Return the solved notebook of a lesson as JSON, without running it. Raises `LessonError`."""
     lesson = lessons.read_lesson(path)
     return ipynb.make_notebook(
         [
@@ -70,7 +70,7 @@ def solve_lessons(names: list[str], out: str | Path, source: str | Path | None =
 
 
 def find_stale(folder: Path, source: Path = ROOT / "solutions") -> list[str]:
-    """Return the stems of the lessons whose solved notebook in `folder` is missing or has other cells."""
+    """Return the stems of the lessons whose solved notebook in `folder` is missing or has outdated cells."""
     stale = []
     for path in lessons.all_lessons(source):
         stored = folder / f"{path.stem}.ipynb"
@@ -165,6 +165,6 @@ def _text_output(output: dict) -> dict | None:
 
 
 def _normalise_text(text: str) -> str:
-    """Return the text without colours, memory addresses and paths on this machine."""
+    """Remove colours from the text, and replace memory addresses and folders of this machine with fixed texts."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")

@@ -1,7 +1,7 @@
 """Create the student's text of a lesson: replace its answers with stubs, so that the code still parses.
 
 The markers come from `utils.lessons.markers`. `strip_cell` renders the student's version of one cell, and
-`strip_answers` replaces the cell's lines in the file with it. Text outside the markers does not change.
+`strip_answers` inserts these versions into the lesson. Text outside the markers does not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 @dataclass
 class StudentCell:
-    """A cell in the student's copy, the names that it leaves without a value, and the lines that were removed."""
+    """A cell in the student's copy, the names that have no value until the student answers, and the removed lines."""
 
     kind: str
     source: str
@@ -39,9 +39,10 @@ class StrippedLesson:
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
-    r"""Return the student's version of a lesson's markdown, or of a part of a lesson without front matter.
+    r"""Return the student's version of a lesson's Markdown.
 
-    Line endings become `\n`, and a byte order mark is removed.
+    The text may also be a part of a lesson, without front matter. Line endings become `\n`, and a byte order mark is
+    removed.
 
     Args:
         path: the name of the lesson in error messages.
@@ -168,7 +169,7 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
-    """Return whether separate lines open and close the cell: a fence, or the comments that delimit a region."""
+    """Return whether the cell has its own opening and closing line: a fence, or the comments that delimit a region."""
     before = lines[cell.line - 2] if cell.line > 1 else ""
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
@@ -231,8 +232,8 @@ class _CodeRendering:
     def unset(self) -> set[str]:
         """Return the names that have no value when the answers are removed.
 
-        For an answer inside a definition, this is the name of that definition; for any other answer, the names that
-        it binds.
+        If an answer is inside a function or class, this is the name of the outermost one. Otherwise, these are the
+        names that the answer binds.
         """
         removed = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in removed}

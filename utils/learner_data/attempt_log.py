@@ -5,7 +5,7 @@ only appended. An attempt that would make the file longer than `MAX_BYTES` is no
 appends the lines while it holds the lock of the progress file, so two kernels never write at the same time.
 
 Each line begins with a line break, instead of ending with one. If a crash or a full disk cuts off a line, the next line
-is then whole, although the writer does not read how the file ends.
+is still complete, and the writer never has to read the end of the file.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def append_attempt(progress: Path, attempt: Mapping[str, Any]) -> None:
     recognises a line that both logs contain.
     """
     line = _format_line({"id": os.urandom(8).hex(), **attempt})
-    path = f"{progress}{SUFFIX}"  # a string, because the creation of a Path is a tenth of the time that a log costs
+    path = f"{progress}{SUFFIX}"  # a string, because creating a Path would take a tenth of this function's time
     try:
-        with open(path, "ab", buffering=0) as file:  # without a buffer, one call writes the line
+        with open(path, "ab", buffering=0) as file:  # an unbuffered file writes the line in one call
             if file.tell() + len(line) <= MAX_BYTES:
                 file.write(line)
     except OSError as error:

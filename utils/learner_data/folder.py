@@ -30,8 +30,8 @@ def learner_folder(folder: Path | None = None) -> Path:
 def notebook_folder() -> Path:
     """Return the folder of the lessons that this process runs or opens: a copy outside the installation, or `course/`.
 
-    Jupyter names the notebook of a kernel in an environment variable. Other programs start a kernel in the folder of
-    its notebook.
+    Jupyter stores the path of a kernel's notebook in an environment variable. Other programs start a kernel in the
+    folder of its notebook.
     """
     named = Path(os.environ.get("JPY_SESSION_NAME", "")).parent
     try:
@@ -47,7 +47,7 @@ def notebook_folder() -> Path:
 def belongs_to_user(path: Path) -> bool:
     """Tell whether the file or folder certainly belongs to this user.
 
-    On Windows, files have no user number. On a hub, the users of all containers may have the same number. In both
+    On Windows, files have no user id. On a hub, the users of all containers may have the same user id. In both
     cases, the path must be in the user's home folder.
     """
     try:

@@ -47,7 +47,7 @@ def progress_path() -> Path | None:
 
 
 def sentence_path() -> Path | None:
-    """Return the path of the file with the learner's sentence, or None if progress is disabled."""
+    """Return the path of the file with the learner's own example sentence, or None if progress is disabled."""
     path = progress_path()
     return path and path.with_name(f"{path.name}.sentence")
 
@@ -76,7 +76,7 @@ def read_reviews() -> dict[str, dict[str, Any]]:
 
 
 def read_sittings() -> dict[int, dict[str, Any]]:
-    """Return `{sitting: {"seed", "done", "when", "items"}}` of the concept inventory, complete or not.
+    """Return `{sitting: {"seed", "done", "when", "items"}}` for all sittings of the concept inventory, complete or not.
 
     `items` has one entry for each answered or skipped item: `{"form", "sitting", "item", "choice", "minutes"}`.
     """
@@ -94,8 +94,8 @@ def record_attempt(
 ) -> None:
     """Record the outcome of a check. A passed exercise stays passed. This function raises no exception.
 
-    A check counts as a try if the exercise has not been passed and the answer has changed since the last check. A try
-    is also an attempt, which is added to the log.
+    A check counts as a try if the exercise has not been passed and the answer has changed since the last check. Each
+    try is also added to the log of attempts.
 
     Args:
         lesson, exercise: the names of the lesson and the exercise.
@@ -153,7 +153,7 @@ def stored_seed(new_seed: str) -> str | None:
 
 
 def _keep_or_set_seed(content: dict[str, Any], new_seed: str) -> None:
-    if not _is_seed(_table(content, LEARNER).get("seed")):  # another process may have stored one
+    if not _is_seed(_table(content, LEARNER).get("seed")):  # another process may have stored a seed
         content[LEARNER]["seed"] = new_seed
 
 
@@ -187,8 +187,8 @@ def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
 def merge_progress(source: Path) -> int:
     """Add the content of another progress file to this one. Return the number of newly passed exercises.
 
-    An exercise counts as passed if either file says so. Merging a file with the same entries changes nothing. If a log
-    of attempts is beside the other file, its attempts are added to the log here.
+    An exercise counts as passed if either file says so. Merging a file with the same entries changes nothing. If the
+    other file has a log of attempts, its attempts are added to this learner's log.
 
     Raises:
         ValueError: `source` is damaged, or progress is disabled.
@@ -217,8 +217,8 @@ def _count_passed() -> int:
 def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
     """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins.
 
-    Of two sittings of the inventory, a complete one wins. If both are complete, the earlier one wins, because the later
-    one repeats it.
+    Of two records of the same sitting of the inventory, a complete one wins. If both are complete, the earlier one
+    wins, because the later one repeats it.
     """
     times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
     if times:
@@ -300,9 +300,10 @@ def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> N
 
 
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Read the file, apply `change`, and replace the file, while holding its lock if possible. Rename a damaged file.
+    """Read the file, apply `change`, and replace the file. Hold its lock if possible. Rename a damaged file.
 
-    If `change` returns an attempt, add the attempt to the log. It stays there if the file then cannot be written.
+    If `change` returns an attempt, add the attempt to the log. The attempt stays there even if the file then
+    cannot be written.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -317,7 +318,7 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
         attempt = change(content)
         text = json.dumps(content, sort_keys=True)  # with `indent`, json is slow
         if attempt:
-            append_attempt(path, attempt)  # before the slow write, after which the same work takes longer
+            append_attempt(path, attempt)  # before the file is written, because appending is slower afterwards
         write_atomically(path, text)
 
 
@@ -328,7 +329,7 @@ def _warn_not_saved(path: Path, why: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without the lock, at the risk of one entry."""
+    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it, at the risk of losing one entry."""
 
     def continue_without_lock() -> None:
         raise TimeoutError

@@ -1,4 +1,4 @@
-"""Decide, from the learner's seed, which member of a family of transfer exercises a learner gets.
+"""Use a learner's seed to choose the transfer exercise that the learner gets from each family.
 
 The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the number of the member. The
 notebook stores the task code in an output, so grading knows which task the learner got.

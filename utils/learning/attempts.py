@@ -72,6 +72,6 @@ def read_attempts() -> list[Attempt]:
 
 @functools.cache
 def _stems() -> dict[str, str]:
-    """Return a dict from each lesson's name without its number, which the log contains, to the lesson's stem."""
+    """Map each lesson's name without its number, as in the log, to the name with the number."""
     folders = (lessons.ROOT / "course", lessons.ROOT / "solutions")
     return {path.stem[3:]: path.stem for folder in folders for path in lessons.all_lessons(folder)}

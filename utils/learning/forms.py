@@ -1,7 +1,7 @@
 """Read the two forms of the concept inventory.
 
-The repository contains them as YAML. A release contains them compressed, so that nobody who opens or searches its files
-reads a correct choice by accident. This does not protect the choices from somebody who wants to read them.
+The repository contains the forms as YAML. A release contains compressed forms, so that nobody sees a correct choice by
+accident when opening or searching its files. This does not protect the choices from somebody who wants to read them.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _result_sentence(number: int, entry: Mapping[str, Any]) -> str:
 
 
 class Sitting:
-    """One sitting, whose `widget` asks the items. The order of the choices is sampled for each learner and sitting."""
+    """One sitting. Its `widget` asks the items. The order of the choices is sampled for each learner and sitting."""
 
     def __init__(self, number: int, clock: Clock = utc_now) -> None:
         self.number, self.form, self.clock = number, FORMS[number], clock

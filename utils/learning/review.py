@@ -1,4 +1,4 @@
-"""Schedule the questions of the course, so that each is asked again shortly before it would be forgotten.
+"""Schedule the questions of the course. Each is asked again shortly before the learner would forget the answer.
 
 The first answer to a prediction or a quiz creates a card of FSRS (package `fsrs`,
 https://github.com/open-spaced-repetition/py-fsrs). FSRS estimates how long the learner remembers the answer, from all
@@ -12,8 +12,8 @@ earlier answers to this question.
 | right, certain | Easy | 8 days |
 
 All intervals are whole days. FSRS's own repetition within minutes is switched off, because a warm-up repeats a failed
-question. A review never changes the first answer. If the learner answers the question in its lesson again, its schedule
-continues with this answer.
+question. A review never changes the answer that was recorded in the lesson. If the learner answers a question in the
+lesson again, the schedule of the question continues with the new answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Question:
 
     Attributes:
         text: the text of the question.
-        entry: its first answer; see `read_answers`.
+        entry: the answer that was recorded in the lesson; see `read_answers`.
         due: the time when it should be asked again.
         lesson: the stem of its lesson.
         context: what its lesson says before a prediction, such as "Four scores are 0."; "" if it says nothing.
@@ -114,7 +114,7 @@ def select_questions(questions: Iterable[Question], n: int) -> list[Question]:
 def _separate_neighbours(questions: list[Question]) -> list[Question]:
     """Order questions so that neighbours belong to different lessons, if possible.
 
-    Each step continues with another lesson, the one with the most remaining questions.
+    Each next question comes from a different lesson: the one with the most remaining questions.
     """
     remaining, mixed = list(questions), []
     while remaining:
@@ -142,7 +142,7 @@ def _scheduler() -> Scheduler:
 
 
 def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
-    """Return the card of a question, from its last review and, if there is one, from a later answer in its lesson."""
+    """Return a question's FSRS card after the learner's latest answer, which is from a review or from the lesson."""
     from fsrs import Card, State
 
     answered = last = _parse_time(entry["when"], now)
@@ -169,7 +169,7 @@ def _parse_time(text: str, now: datetime) -> datetime:
 
 @functools.cache
 def find_questions() -> dict[str, tuple[str, str]]:
-    """Return {text of a prediction or quiz: (stem of its lesson, context)} for all texts that occur once."""
+    """Map the text of each prediction and quiz to (stem of its lesson, context). Leave out texts that occur twice."""
     folders = [lessons.ROOT / name for name in ("course", "utils/assets/first", "solutions")]
     paths = {path.stem: path for folder in folders for path in lessons.all_lessons(folder)}
     found = [(text, (stem, context)) for stem, path in paths.items() for text, context in _questions_of(path)]
@@ -178,7 +178,7 @@ def find_questions() -> dict[str, tuple[str, str]]:
 
 
 def _questions_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts and contexts of the questions in a lesson. A lesson that the learner edited may be unreadable."""
+    """Yield the texts and contexts of the questions in a lesson, if it is readable after the learner's edits."""
     try:
         cells = lessons.read_lesson(path).cells
     except lessons.LessonError:

@@ -1,7 +1,7 @@
 """Build, write and read `learning.json`, a file about a learner's own learning.
 
-Learners choose whether to submit the file. It is written only when the learner has seen its content and asks for it.
-The course never sends the file. It contains no name, no code, no date and no time of day.
+Learners choose whether to submit the file. The course shows the content of the file, and writes the file only if the
+learner asks for it. The course never sends the file. It contains no name, no code, no date and no time of day.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _refuse_depth(data: Any) -> None:
 
 
 def _describe(error: msgspec.ValidationError) -> str:
-    """Return an error of msgspec as "`attempts[0].minutes`: expected `float` <= 60"."""
+    """Describe an error of msgspec, for example as "`attempts[0].minutes`: expected `float` <= 60"."""
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
     if text.startswith("Invalid enum value") or "matching regex" in text:

@@ -20,7 +20,7 @@ def definition_source(path: str | Path, name: str) -> str:
     """Return the source of one definition without markers.
 
     For a function or class, this is its definition with decorators. For a value, it is the text between the answer
-    markers in the cell that assigns it or, without such markers, the assignment.
+    markers around the assignment. Without such markers, it is only the assignment.
 
     Raises:
         LessonError: the lesson does not define this name.

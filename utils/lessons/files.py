@@ -38,7 +38,7 @@ def all_lessons(folder: str | Path | None = None) -> list[Path]:
 
 
 def is_lesson_file(path: Path) -> bool:
-    """Tell whether a file name belongs to a lesson of this course, such as 02_simplified_attention.ipynb."""
+    """Tell whether a file name, such as 02_simplified_attention.ipynb, belongs to a lesson of this course."""
     name = FILE_NAME.fullmatch(path.name)
     return bool(name) and (ROOT / "utils" / "checks" / f"{name[2]}.py").is_file()
 
@@ -108,7 +108,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         with open(partial, "xb") as file:  # `open` creates the file with the default permissions of a new file
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())  # without this, a power cut may leave the new name with an empty file
+            os.fsync(file.fileno())  # without this, a power cut may leave an empty file
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> I
 
 @contextlib.contextmanager
 def replace_folder_atomically(folder: Path) -> Iterator[Path]:
-    """Provide an empty folder to write into. It replaces `folder` when the block ends without an error.
+    """Provide an empty folder to write into. The new folder replaces `folder` when the block ends without an error.
 
     After an error, the old folder is unchanged, and no temporary folder is left.
 

@@ -36,7 +36,7 @@ class CellRunner:
 
 
 def _traceback_filename(cell: Cell, lesson: Lesson) -> str:
-    """Return the file name for tracebacks. The text of a notebook cell is registered where tracebacks look for it."""
+    """Return the file name for tracebacks. Store the text of a notebook cell in `linecache`, which tracebacks read."""
     if lesson.path.suffix == ".md":
         return str(lesson.path)
     name = f"<{lesson.path.name}, cell {cell.index + 1}>"
@@ -67,7 +67,7 @@ def load_lesson(path: str | Path, name: str | None = None) -> ModuleType:
 
 
 def define_lesson_in(module: ModuleType, path: Path) -> None:
-    """Run the definitions of the lesson file at the absolute `path` in `module`. Raises `LessonError`."""
+    """Run the definitions of a lesson file in `module`. `path` must be absolute. Raises `LessonError`."""
     lesson = read_lesson(path)
     stat = path.stat()
     _loaded[path, module.__name__] = (stat.st_mtime_ns, stat.st_size), module

@@ -1,8 +1,8 @@
 """Split a Markdown lesson into cells exactly as jupytext does.
 
 Importing jupytext takes more than a second, and each learner's first `check` or `yours` would have to wait for it. This
-parser rejects everything that it does not support. It splits all other lessons into exactly the cells that jupytext
-returns.
+parser rejects lessons that use unsupported features of jupytext. It splits all other lessons into exactly the cells
+that jupytext returns.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class _CellReader:
         return None
 
     def _magic(self, language: str, metadata: Metadata) -> str:
-        """Return the `%%bash` line that jupytext adds to a cell in a different language.
+        """Return the magic line that jupytext adds to a cell that is not Python, such as `%%bash`; "" for Python.
 
         Raises:
             LessonError: `LANGUAGES`, whose names are in lower case, does not contain the language.
@@ -265,7 +265,7 @@ class _Quotes:
 
 
 def prose_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each line of a Markdown cell that is outside fenced examples, with its index."""
+    """Yield the lines of a Markdown cell that are outside fenced examples, with their indices."""
     fence = ""
     for index, line in enumerate(source.split("\n")):
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)

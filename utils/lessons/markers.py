@@ -1,4 +1,4 @@
-"""Parse markers: the regions of a lesson that are answers or notes, and the faults in its markers.
+"""Parse the markers in a lesson: find the regions with answers or notes, and the faults in the markers.
 
 In code, a marker must be a comment. In prose, a marker is a separate line outside fenced examples. Anything else that
 looks like a marker is a fault. Other modules use the regions: utils.instructor.strip (the student's copy, and the
@@ -46,7 +46,7 @@ class MarkerFault(Exception):
 class Region:
     """The rows of a cell that a marker or a pair of markers covers: from `start` to `end` (0-based, `end` excluded).
 
-    The markers of a pair (ANSWER, NOTE) are the first and the last row. A single marker (LINE, STUB) is a comment on
+    The markers of a pair (ANSWER, NOTE) are in the first and the last row. A single marker (LINE, STUB) is a comment on
     one of the rows.
     """
 
@@ -66,7 +66,7 @@ class Region:
 
 @dataclass(frozen=True)
 class MarkedCell:
-    """A cell with its regions, from top to bottom, and its faults. `tree` is the syntax tree of valid Python."""
+    """A cell with its regions, from top to bottom, and its faults. `tree` is None if the cell is not valid Python."""
 
     cell: Cell
     regions: tuple[Region, ...] = ()
@@ -79,7 +79,7 @@ class MarkedCell:
 
 
 def parse_markers(cell: Cell) -> MarkedCell:
-    """Parse the marked regions and the faults of a cell. If there are faults, do not use the regions."""
+    """Parse the marked regions and the faults of a cell. If there are faults, the regions may be wrong."""
     if cell.kind == "markdown":
         return _parse_prose(cell)
     python = syntax.strip_magics(cell.source) if cell.kind == "code" else None
@@ -101,12 +101,12 @@ def looks_like_marker(text: str) -> bool:
 
 
 def wrap_in_answer_markers(lines: list[str], indents: tuple[str, str] = ("", "")) -> list[str]:
-    """Put lines of code between a pair of answer markers with the given indentations."""
+    """Put lines of code between two answer markers. `indents` contains the indentation of each marker."""
     return [f"{indents[0]}# <{ANSWER}>", *lines, f"{indents[1]}# </{ANSWER}>"]
 
 
 def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) -> list[Region]:
-    """Form regions from the marks `(row, "/" or "", kind)` in one cell."""
+    """Combine the opening and closing markers of one cell, given as `(row, "/" or "", kind)`, into regions."""
     regions: list[Region] = []
     opened: tuple[int, str] | None = None
     for row, slash, kind in marks:
@@ -221,7 +221,7 @@ class _CodeParser:
                 self.faults.append(MarkerFault(row, what))
 
     def _markers(self) -> tuple[list[tuple[int, str, str]], list[Region]]:
-        """Return the marks of pairs as `(row, slash, kind)`, and the single markers. Record faults."""
+        """Return the paired markers as `(row, slash, kind)`, and the single markers. Record faults."""
         marks: list[tuple[int, str, str]] = []
         singles: list[Region] = []
         depth = 0
@@ -254,7 +254,7 @@ class _CodeParser:
         return marks, singles
 
     def _resolve_pair(self, region: Region) -> Region:
-        """Return the region of a pair with its statements.
+        """Return the region of a pair of markers, with the statements inside.
 
         Raises:
             MarkerFault: the region splits a block or a statement, or an answer is empty.

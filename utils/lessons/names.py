@@ -53,7 +53,7 @@ def iter_names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> Ite
 
 
 def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
-    """Return the names at module level that code reads; local names of functions do not count.
+    """Return the module-level names that code reads. Local names of functions do not count.
 
     Args:
         in_functions: whether to include names that functions read when they are called later. False returns only the
@@ -73,7 +73,7 @@ def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
 def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
     """Return the global names that a code object reads, on one line or on all lines.
 
-    The code of functions that it defines is left out; `nested_code` lists it.
+    Names that only nested functions read are left out; `nested_code` returns the code of these functions.
     """
     starts, here, names = dict(dis.findlinestarts(code)), None, set()
     for instruction in dis.get_instructions(code):

@@ -1,4 +1,4 @@
-"""Create the stubs that replace answers in student copies, and recognise them by their errors."""
+"""Create the stubs that replace answers in student copies, and recognise the errors that stubs raise."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unfinished_name(error: BaseException) -> str | None:
 
 
 def has_code_after_stub(source: str, name: str) -> bool:
-    """Return whether an answer was written below its stub's `raise`, so that the function still ends there.
+    """Return whether an answer was written below its stub's `raise`, where it never runs.
 
     A last line that the lesson provides, such as `return state`, does not count as an answer.
 
@@ -68,7 +68,7 @@ def has_code_after_stub(source: str, name: str) -> bool:
 def has_code_above_stub(source: str, name: str) -> bool:
     """Return whether an answer was written between a stub's comment and its `raise`, or instead of the comment.
 
-    Code above the comment may come from the lesson.
+    Code above the comment does not count, because it may come from the lesson.
 
     Args:
         source: the source of the functions.

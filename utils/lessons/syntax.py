@@ -35,7 +35,7 @@ def strip_magics(source: str) -> str | None:
 
 
 def parse_cell(cell: Cell) -> ast.Module | None:
-    """Return the syntax tree of a cell with line numbers as in the file, or None if it is not valid Python."""
+    """Return the syntax tree of a cell, with line numbers as in the file, or None if the cell is not valid Python."""
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         tree = ast.parse(source) if source is not None else None
@@ -45,9 +45,9 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
-    """Map each name that an invalid cell seems to define to the parse error; empty if the cell parses.
+    """Return the parse error of a cell, under each name that the cell seems to define.
 
-    The line in the error is relative to the cell.
+    The dict is empty if the cell parses. The line in the error is relative to the cell.
     """
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
@@ -58,7 +58,7 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
 
 
 def parse_error_text(error: SyntaxError | ValueError) -> str:
-    """Say that a cell cannot be run and why, without a full stop; the sentence lacks its subject, the cell."""
+    """Return "cannot be run, because …", without a full stop. Callers put the name of the cell before this text."""
     why = str(error)
     if isinstance(error, SyntaxError):
         line = f"line {error.lineno}, `{(error.text or '').strip()}`: " if error.lineno else ""  # NUL has no line

@@ -1,4 +1,4 @@
-"""Record which cells a new release changed, and find those that a learner's copy does not contain.
+"""Record which cells a new release changed, and find the changes that are missing from a learner's copy.
 
 A learner pulls a release over edited notebooks. If the learner and the release have changed the same lines, the
 learner's lines stay. Each release therefore contains a list of changed cells, beside the notebooks. Cells are compared
@@ -23,12 +23,12 @@ UPDATES = ".updates.json"
 Releases = Mapping[str, bytes]
 Lines = dict[str, None]  # different lines, in order
 _GAP = re.compile(rf"{TODO}|{re.escape(PROSE)}|raise NotImplementedError|= \.\.\.")
-_MOST = 0.6  # a text counts as a copy if it has this share of the original's words, as in difflib.get_close_matches
+_MOST = 0.6  # a copy contains at least this share of the original's words, as in difflib.get_close_matches
 
 
 @dataclass(frozen=True)
 class Update:
-    """A cell that a release changed: its text in an earlier release ("" if it is new), and its current text."""
+    """A cell that a release changed: its text in an earlier release ("" for a new cell), and its current text."""
 
     before: str
     after: str
@@ -68,7 +68,7 @@ def record_updates(before: Releases, after: Releases, earlier: bytes = b"") -> b
 
 
 def find_outdated_cells(path: Path) -> list[Update]:
-    """Return the changes that releases made to the lesson at `path`, and that the learner's copy does not contain."""
+    """Return the changes by releases that are missing from the learner's copy of a lesson at `path`."""
     try:
         updates = _parse_updates((path.parent / UPDATES).read_bytes()).get(path.stem, [])
         sources = [cell.source.strip() for cell in read_lesson(path).cells] if updates else []
@@ -86,7 +86,7 @@ def _is_outdated(update: Update, sources: list[str]) -> bool:
     if old.keys() == new.keys():  # only the gap or the order of the lines changed
         return before in sources
     found = [_find_copy(lines, sources) for lines in (old, new)]
-    # If the learner has copied the cell, a pull changes only one of the two.
+    # If the learner has duplicated the cell, a pull changes only one of the two cells.
     cells = [_lines_to_keep(cell) for cell in found if cell]
     return all(_lacks_change(old, new, cell) for cell in cells) if cells else not before
 
@@ -119,10 +119,10 @@ def _find_origin(line: str, originals: Collection[str]) -> str | None:
 
 
 def _resemblance(original: str, copy: str) -> int:
-    """Return how much of an original a copy contains: the sum of the squared lengths of common runs of words.
+    """Measure how much of an original a copy contains.
 
-    A copy may contain many of the learner's own words. If it contains less than the share `_MOST` of the original's
-    words, the result is 0.
+    The result is the sum of the squared lengths of the runs of words that both texts contain. It is 0 if the copy
+    contains less than the share `_MOST` of the original's words. The learner's own words in the copy do not count.
     """
     words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
     if (Counter(words) & Counter(own)).total() < _MOST * len(words):
@@ -132,13 +132,13 @@ def _resemblance(original: str, copy: str) -> int:
 
 
 def _lines_to_keep(text: str) -> Lines:
-    """Return the lines of a cell without empty lines and without gaps, which a learner replaces."""
+    """Return the lines of a cell. Leave out empty lines and the stubs, which a learner replaces."""
     lines = [line.strip() for line in text.splitlines()]
     return dict.fromkeys(line for line in lines if line and not _GAP.search(line))
 
 
 def _parse_updates(content: bytes) -> dict[str, list[Update]]:
-    """Return a dict from the stem of each lesson to its updates. It is empty if the content is damaged."""
+    """Map the stem of each lesson to its updates. The dict is empty if the content is damaged."""
     try:
         table = json.loads(content or b"{}")
         return {stem: [Update(**entry) for entry in entries] for stem, entries in table.items()}

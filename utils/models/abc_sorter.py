@@ -325,7 +325,7 @@ def train_usual(model: nn.Module, rate: Callable[[int], float], steps: int = 400
 
 
 def save_usual(model: nn.Module, log: TrainingLog, path: Path = USUAL) -> None:
-    """Write the weights and the log of `train_usual`, as `python bench/abc_sorter.py --write` does."""
+    """Save the weights and the log of `train_usual`. `python bench/abc_sorter.py --write` calls this function."""
     from safetensors.torch import save
 
     tensors = {f"model.{name}": value.detach() for name, value in model.named_parameters()}
@@ -344,15 +344,15 @@ def study() -> dict[str, list[int | None]]:
 
 
 def held_out_study() -> dict[str, dict[str, float]]:
-    """Return the share of held-out triples that 20 sorters answered correctly, for each choice of these triples.
+    """Return how well sorters answer triples that were held out of their training, with 20 sorters in each case.
 
     `python bench/abc_sorter.py --held-out` measures these numbers.
 
     Returns:
-        "random": for each of five random splits, the share of the seven held-out triples.
+        "random": for each of five random splits, the share of correct answers to the seven held-out triples.
         "shuffled": the same, if each triple has the answer of another triple.
-        "one order", "no order": for each answer, the share of its held-out orders, if the training contained one of
-            its orders or none.
+        "one order", "no order": for each answer, the share of its held-out orders that were answered correctly, if the
+            training contained one of its orders or none.
         "written for aab": how often each answer was written for the orders of aab, if the training contained none.
         "wrong": how many wrong answers to these triples were in alphabetical order, and how many there were in total.
     """

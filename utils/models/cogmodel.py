@@ -29,7 +29,7 @@ LENGTHS = (3, 4, *range(SHORTEST, LONGEST + 1), 11, 12)
 
 @dataclass(frozen=True)
 class CogModelRecipe:
-    """Everything that determines the result, except the code and the machine."""
+    """Everything that determines the trained model, except the code and the machine."""
 
     seed: int = 0
     embed_dim: int = 64
@@ -119,7 +119,7 @@ def train_and_publish(
 def card_fields(
     model: nn.Module, recipe: CogModelRecipe, history: History, measured: CogModelMetrics, n: int
 ) -> dict[str, object]:
-    """Return the fields of the card's template, except those that `write_card` adds."""
+    """Return the values for the template of the model card, except those that `write_card` adds."""
 
     def rows(lengths: Iterable[int]) -> str:
         shares = (

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-# A module that a lesson defines. A type checker cannot see the module's class; if the type were nn.Module, it would
-# treat every attribute as a Tensor or a Module.
+# A module that a lesson defines. A type checker cannot see the module's class. With the type nn.Module, the checker
+# would treat every attribute as a Tensor or a Module.
 LessonModule: TypeAlias = Any
 
 
@@ -38,7 +38,7 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
 
 
 def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
-    """Copy stored weights into a model of a lesson or of a learner. Buffers, such as a mask, stay unchanged.
+    """Copy stored weights into a model that a lesson or a learner has defined. Buffers, such as a mask, stay unchanged.
 
     Args:
         message: the error message. `{}` in it becomes a clause about the first difference.

@@ -353,7 +353,7 @@ def weight_on_space(model: LessonModule, words: Iterable[str]) -> Float[Tensor, 
 
 def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tensor, int], Tensor]) -> Tensor:
     prompts = [f"{word} {command}" for word in words for command in COMMANDS]
-    patterns = attention_patterns(model, tokens_of(prompts)[0])  # zeros at the end do not change earlier rows
+    patterns = attention_patterns(model, tokens_of(prompts)[0])  # padding does not change the rows before it
     spans = [(len(prompt), len(expected_text(prompt)) - 2) for prompt in prompts]
     weights = [pick(patterns[:, i, start:end], start).mean(1) for i, (start, end) in enumerate(spans)]
     return torch.stack(weights).mean(0)
@@ -386,6 +386,6 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
 def depth_study() -> dict[str, list[float]]:
     """Return the latest results of `bench/toy_transformer.py`.
 
-    The results are the shares of exact matches for 1 to 4 layers, with and without positions.
+    The results include the shares of exact matches for 1 to 4 layers, with and without a position encoding.
     """
     return json.loads((ASSET / "depth.json").read_text(encoding="utf-8"))

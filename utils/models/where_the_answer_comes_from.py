@@ -31,7 +31,7 @@ END = 50256  # <|endoftext|>
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentences, each with a twin whose correct answer is a different name.
+    """Sentences that end before a name. Each has a twin in which a different name is correct.
 
     Attributes:
         clean, corrupted: the tokens of the sentences and of their twins.
@@ -45,9 +45,10 @@ class Pairs:
 
 
 def pairs(n: int, seed: int = 0, exchange: str = "giver") -> Pairs:
-    """Sample `n` sentences like the one about Mary and John, all of the same length, each with its twin.
+    """Sample `n` sentences such as "When Mary and John went to the store, …", each with a twin.
 
-    The giver is the first or the second name at random, so that no position is always correct.
+    All sentences have the same length. The giver is the first or the second name at random, so that the correct name
+    is not always at the same position.
 
     Args:
         exchange: "giver": giver and receiver are swapped in the twin. "receiver": a third name replaces the receiver.
@@ -60,7 +61,7 @@ def pairs(n: int, seed: int = 0, exchange: str = "giver") -> Pairs:
     if exchange not in ("giver", "receiver"):
         raise ValueError(f'exchange must be "giver" or "receiver"; got {exchange!r}.')
     rng, encode = random.Random(seed), load_tokenizer().encode
-    third_names = random.Random(seed)  # a separate generator, so that `exchange` does not change the sentences
+    third_names = random.Random(seed)  # a separate generator, so that `clean` does not depend on `exchange`
     clean, corrupted, names = [], [], []
     for _ in range(n):
         (a, b), place, thing = rng.sample(NAMES, 2), rng.choice(PLACES), rng.choice(THINGS)
@@ -79,7 +80,7 @@ def pairs(n: int, seed: int = 0, exchange: str = "giver") -> Pairs:
 
 
 def known_tokens() -> Int[Tensor, "known"]:
-    """Return the tokens that the installed GPT-2 has learned.
+    """Return the tokens that the installed GPT-2 has learned, except `<|endoftext|>`.
 
     For the real GPT-2, these are all tokens. For the small GPT-2, they are the tokens in its training text.
 
@@ -123,7 +124,7 @@ def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Ten
 
 @contextlib.contextmanager
 def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
-    """In this context, lesson 12's GPT returns only the logits at the last `count` positions: [batch, count, vocab]."""
+    """In a `with` block, limit the logits of lesson 12's GPT to the last `count` positions: [batch, count, vocab]."""
     hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -count:])
     try:
         yield
@@ -132,7 +133,7 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return the slice of the last dimension that belongs to a head, in queries, keys, values and merged results."""
+    """Return the slice of a head's entries in the last dimension of queries, keys, values or merged results."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 
@@ -160,7 +161,7 @@ def exchange_head(
     head: int,
     position: int,
 ) -> Float[Tensor, "batch seq vocab"]:
-    """Return the logits for `tokens` if one head's result at one position is the result in `twins`.
+    """Replace one head's result at one position with the result in `twins`, and return the logits for `tokens`.
 
     Everything else in the run is computed as usual.
 

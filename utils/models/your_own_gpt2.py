@@ -33,7 +33,7 @@ class GPTConfig:
 
 
 def shapes(config: GPTConfig) -> dict[str, list[int]]:
-    """Return the shape of every tensor in a checkpoint, by the name without a prefix."""
+    """Map the name of each tensor in a checkpoint, without the prefix `transformer.`, to the tensor's shape."""
     d = config.d_model
     weights = {
         "ln_1": [d], "attn.c_attn": [d, 3 * d], "attn.c_proj": [d, d],
@@ -80,7 +80,7 @@ def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
 
 
 def load(model: nn.Module, state: Mapping[str, Float[Tensor, "..."]]) -> nn.Module:
-    """Load the parameters in `state` into the model, and return it in eval mode. The model's buffers do not change.
+    """Load the parameters in `state` into the model. Return the model in eval mode. Its buffers do not change.
 
     Raises:
         ValueError: the name or shape of a parameter differs from `state`.

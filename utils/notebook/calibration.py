@@ -1,4 +1,4 @@
-"""Compare learners' confidence in their answers with how often they were correct."""
+"""Compare learners' confidence in their answers with how often the answers were correct."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SURE = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often the learner was correct, for each level of confidence ("" if the learner stated none).
+    """How often the learner was correct at each level of confidence. The level "" means "not stated".
 
     Attributes:
         counts: maps each level to (number of correct first answers, number of all first answers).
@@ -42,7 +42,7 @@ class Calibration:
         return f"Predictions and quizzes: {total} ({'; '.join(parts)})."
 
     def html(self) -> str:
-        """Return the numbers as a small table with bars."""
+        """Return an HTML table with a row and a bar for each level of confidence that occurs."""
         rows = "".join(_row(sure, *self.counts[sure]) for sure in SURE if self.counts[sure][1])
         head = f"Predictions and quizzes: <b>{self.n_correct} of {self.n_answers}</b> first answers were right."
         table = f'<table style="font-size:inherit;margin:0">{rows}</table>'

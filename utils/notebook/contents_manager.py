@@ -1,5 +1,7 @@
-"""Keep JupyterLab from marking a lesson as unsaved as soon as it is opened, from listing each lesson twice, and from
-saving a lesson without its widgets.
+"""Change how JupyterLab opens, lists and saves lessons.
+
+Without this module, JupyterLab marks a lesson as unsaved as soon as it is opened, lists each lesson twice, and can save
+a lesson without its widgets.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from utils.notebook.widget_states import keep_widget_states, lost_widgets
 class CourseContentsManager(AsyncLargeFileManager):
     """Jupyter's contents manager with three differences, for lessons only.
 
-    It writes this Python's version into each lesson that it returns. JupyterLab writes this version, down to the patch
-    release, into each notebook that it opens. If the file contains a different version, JupyterLab shows the notebook
-    as unsaved. The learner's version of Python is not known when the course is released.
+    It writes the version of the running Python into each lesson that it returns. JupyterLab writes this version, down
+    to the patch release, into each notebook that it opens. If the file contains a different version, JupyterLab shows
+    the notebook as unsaved. The learner's version of Python is not known when the course is released.
 
     It lists only the notebook of a lesson, not its .md file.
 

@@ -1,7 +1,7 @@
-"""Show one line of text instead of a red traceback if a cell only needs an exercise or an earlier cell.
+"""Replace the red traceback with one line of text if a cell needs an unfinished exercise or an earlier cell.
 
-The hook is registered when `utils` is imported under IPython; `coginst lab` imports it before the first cell runs. All
-other exceptions are displayed as usual.
+A cell that the learner stops also shows one line. All other exceptions are displayed as usual. The hook is registered
+when `utils` is imported under IPython; `coginst lab` imports `utils` before the first cell runs.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ def register_exception_hook() -> None:
         plain.singleton_printers[id(...)] = lambda value, printer, cycle: printer.text("... (to be filled in)")
 
 
-_waiting: dict[str, str] = {}  # maps a name that an unfinished cell did not define to the exercise that the cell needs
+_waiting: dict[str, str] = {}  # {name: exercise}: the cell that defines the name failed because it needs the exercise
 
 
 def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | None:
-    """Return the unfinished exercise that caused an exception ("" if it is unknown), or None for a real error.
+    """Return the name of the unfinished exercise that caused an exception.
 
-    `names` contains the variables of the notebook. A variable that is still `...` shows which value the cell needs.
+    Return "" if the exercise is unknown, and None if the exception is a real error. `names` contains the variables of
+    the notebook. A variable that is still `...` shows which value the cell needs.
     """
     name = unfinished_name(error)
     if isinstance(error, NotImplementedError):
@@ -71,7 +72,7 @@ def pending_exercise(error: BaseException, names: Mapping[str, Any]) -> str | No
 def _handle(
     shell: InteractiveShell, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
 ) -> list[str]:
-    """Show one line for an expected error, otherwise the traceback. Return these lines, as IPython requires."""
+    """Show one line for an expected error, otherwise the traceback. Return the shown lines, as IPython requires."""
     source = shell.user_ns["In"][-1]
     exercise = pending_exercise(error, shell.user_ns)
     if exercise is not None:

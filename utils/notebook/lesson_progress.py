@@ -1,7 +1,7 @@
 """Read the lessons on this machine: their titles and minutes, and the state of their exercises.
 
-The information comes from the learner's files (in the notebook's folder, then in `course/`, then in `solutions/`) and
-from `utils.learner_data.progress`.
+Titles and minutes come from the first readable file of a lesson: in the current folder, in `course/` or in
+`solutions/`. States come from `utils.learner_data.progress`.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ class LessonProgress:
             address = Path(os.path.relpath(self.path)).as_posix()
         except (ValueError, OSError):  # the lesson is on a different drive, or the folder was deleted
             return None
-        # JupyterLab renders a cell only when it comes into view. It finds an unrendered cell by its id, but not by its
-        # heading. In an open notebook, JupyterLab scrolls to the cell but does not activate it, because its
-        # `setFragment` can select a cell only before the cell is rendered. Notebook 7 opens the notebook at the top.
+        # The link uses the cell's id, not its heading, because JupyterLab cannot find a heading in a cell that has not
+        # been in view and is therefore not rendered. In a notebook that is already open, JupyterLab scrolls to the
+        # cell but does not activate it, because its `setFragment` activates only cells that are not rendered yet.
+        # Notebook 7 opens the notebook at the top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 
 
@@ -98,7 +99,7 @@ def load_progress() -> list[LessonProgress]:
 
 
 def _lesson_files() -> dict[str, list[Path]]:
-    """Return the files of each lesson by its stem, in order. The file that the learner works in comes first."""
+    """Map the stem of each lesson to the lesson's files. The file that the learner works in comes first."""
     own = [lessons.ROOT / "course", lessons.ROOT / "solutions"]
     stems = sorted({path.stem for folder in own for path in lessons.all_lessons(folder)})
     try:

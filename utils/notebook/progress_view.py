@@ -34,12 +34,12 @@ class ProgressView:
 
     @cached_property
     def pages(self) -> list[LessonProgress]:
-        """All lessons. The lessons are read only when they are first needed, because `due` needs no lesson."""
+        """All lessons. They are read on first use, because `due()` works without them."""
         return load_progress()
 
     @cached_property
     def answers(self) -> Calibration:
-        """How often first answers were right."""
+        """How often the learner's first answers were right, for each level of confidence."""
         return load_calibration()
 
     def warm_up(self, n: int = AT_MOST) -> WarmUp:
@@ -56,7 +56,7 @@ class ProgressView:
             print(sentence)
 
     def inventory(self) -> Any:
-        """Ask the form of the concept inventory that is due, or print when the next form is due."""
+        """Show the form of the concept inventory that is due, or print why none is due."""
         asked = ask_inventory(self.clock)
         if not isinstance(asked, str):
             return asked
@@ -104,7 +104,7 @@ class ProgressView:
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
         """The next open exercise, or None if every exercise has been passed.
 
-        Prefer an exercise in the lesson of the last try, then one in a later lesson, then any exercise.
+        Prefer the lesson of the last try, then later lessons, then earlier lessons.
         """
         tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
         last = max(tried)[1] if tried else 0
@@ -167,7 +167,7 @@ class ProgressView:
 def _updates_html(page: LessonProgress) -> str:
     """Return the changed cells of a lesson. The learner can open each cell and copy its new text."""
     lesson = _link_html(page.link_address(), f"lesson {page.stem[:2]}")
-    text = '<pre style="margin:4px 0;white-space:pre-wrap">{}</pre>'  # A paragraph is one long line, so lines wrap.
+    text = '<pre style="margin:4px 0;white-space:pre-wrap">{}</pre>'  # Lines wrap, because each paragraph is one line.
     return "".join(
         f"<details><summary>{lesson}: {inline_html(update.name)}</summary>{text.format(escape(update.after))}</details>"
         for update in page.updates

@@ -25,7 +25,7 @@ def _prepare_lesson() -> None:
     # The tensors in the lessons are tiny. On a busy machine, OpenMP's threads spin while they wait for each other, so
     # that 300 training steps in lesson 03 take 10 s instead of less than 1 s. Passive threads sleep.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    importlib.import_module("utils.notebook.exception_hooks")  # importing `utils` registers the hook
+    importlib.import_module("utils.notebook.exception_hooks")  # importing `utils` registers the exception hook
 
 
 _prepare_lesson()

@@ -74,7 +74,7 @@ class WarmUp:
 
 
 def question_widget(question: Question, on_answer: Callable[[bool, str], None]) -> Widget:
-    """Return a new widget that asks a question in its context. It does not show the recorded answer.
+    """Return a new widget that asks a question again. The widget does not show the recorded answer.
 
     Args:
         question: the question.
@@ -95,5 +95,5 @@ def question_widget(question: Question, on_answer: Callable[[bool, str], None]) 
 
 
 def full_text(question: Question) -> str:
-    """Return the question with the number of its lesson and with the context that the lesson gives before it."""
+    """Return the number of the question's lesson, the context from the lesson, and the text of the question."""
     return " ".join(filter(None, [f"Lesson {question.lesson[:2]}.", question.context, question.text]))

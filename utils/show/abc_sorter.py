@@ -20,7 +20,7 @@ CELL = 0.36  # inches
 
 @course_theme()
 def gates(gate: ArrayLike, base: ArrayLike | None = None, title: str | None = None) -> Picture:
-    """Draw the product gate × base = weight, with one row for each head.
+    """Draw the equation gate × base = weight, with one row for each head.
 
     Without `base`, draw only the gate.
 

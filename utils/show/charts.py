@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # for the numbers, as a fraction of the width
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the numbers' share of the width
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -156,7 +156,7 @@ def curves(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """Draw the mean of each name's runs as a line, inside a band from the lowest to the highest run.
+    """For each name in `runs`, draw the mean as a line, inside a band from the lowest to the highest run.
 
     Args:
         x: [n] numbers, increasing.
@@ -231,7 +231,7 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
 
 
 def chart_size(names: Iterable[str], mark: tuple[str, float] | None, height: float) -> tuple[float, float]:
-    """Return the width and height in inches of the area that contains the lines. The names are outside this area."""
+    """Return the width and height of a chart's plotting area, in inches. The lines' names are beside this area."""
     ends = [_end_label(name) for name in names] + ([_mark_label(mark)] if mark else [])
     beside = max(text_width(text, TEXT, bold=True) for text in ends) + (LEADER if len(ends) > 1 else 0)
     return WIDEST - 2 * PAD - 0.85 - beside, height
@@ -255,7 +255,7 @@ def draw_lines(
     mark: tuple[str, float] | None,
     bottom: float | None = None,
 ) -> None:
-    """Draw lines with their names at their ends, and a reference `mark` (name, y); the y axis starts at `bottom`."""
+    """Draw lines, each named at its end, and a reference line `mark` (name, y). Start the y axis at `bottom`."""
     # The lines differ in dashes and markers too, for readers who cannot distinguish the colours.
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")
     height = BENCH * axes.get_position().height
@@ -342,7 +342,7 @@ def strips(
 
 
 def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
-    """Return one line of text with all numbers for each line of a chart.
+    """Describe each line of a chart in one line of text with all its numbers.
 
     For more than 12 numbers, include only the first, the last, the smallest and the largest.
     """

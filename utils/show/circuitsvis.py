@@ -60,9 +60,9 @@ UNSUPPORTED = (
     " ({version}); version 1.43.3 works."
 )
 
-# A figure draws itself into every box that has the figure's content key and that no other script has claimed. This
-# works for identical figures, for two views of one notebook, and for any position of the script. The page creates the
-# ids, so the notebook stores none. Once the figure is drawn, the static picture remains only for screen readers and
+# This script draws a figure into every box with the figure's content key, unless another script has claimed the box.
+# This works for identical figures, for two views of one notebook, and for any position of the script. The page creates
+# the ids, so the notebook stores none. Once the figure is drawn, the static picture remains only for screen readers and
 # print.
 _FIGURE = """<script>(() => {
 const props = PROPS;
@@ -290,7 +290,7 @@ _library_tracker = LibraryTracker()
 
 
 class AttentionHeadsPicture(Picture):
-    """A picture of all heads that a notebook also shows interactively.
+    """A static picture of all heads. In a notebook, an interactive figure replaces it if scripts may run.
 
     Args:
         figure, alt: see `Picture`.

@@ -26,7 +26,7 @@ STATES = {
     "unreadable": INK,
     "absent": PAPER,
 }
-MOST_LINES = 60  # up to this many students, a table has lines between cells and may show names
+MOST_LINES = 60  # with more students, a table has no lines between cells and shows no names
 TALLEST = 8.6  # inches
 
 

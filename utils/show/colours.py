@@ -1,4 +1,4 @@
-"""Define the colours for figures and HTML. `page.css` of the live pages must repeat these colours, as a test checks."""
+"""Define the colours for figures and HTML. A test checks that `page.css` of the live pages repeats these colours."""
 
 from collections.abc import Sequence
 

@@ -103,7 +103,7 @@ class _Flow:
         self.figure, self.axes = new_canvas(1, 1, 5.7, 8)
         self.step = min(0.72, (5.7 - self.LEFT - 0.2) / (n + 1))
         self.y = 0.25  # the lower edge of the drawing so far
-        self.bus: tuple[float, float] | None = None  # where the query's line starts
+        self.bus: tuple[float, float] | None = None  # where the line from the query to the keys starts
         self.words: list[str] = []
         for j, name in enumerate(names):
             colour, weight = (VERMILION, "bold") if j == at else (INK, "normal")
@@ -151,7 +151,7 @@ class _Flow:
         self.words.append(f"{name} {list(rows.shape)}, {how}: {cells}.")
 
     def draw_query(self, name: str, how: str, vector: np.ndarray) -> None:
-        """Draw the query in a separate column on the right, with an arrow from the input of its token."""
+        """Draw the query in a separate column on the right, with an arrow from the query token's input."""
         x, turn = self.x(self.n) + 0.12, self.above + 0.12
         self.axes.plot([self.x(self.at), self.x(self.at), x], [self.above, turn, turn], color=VERMILION, linewidth=1.4)
         draw_arrow(self.axes, (x, turn), (x, self.top), VERMILION, 1.4)

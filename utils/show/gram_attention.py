@@ -155,7 +155,7 @@ def _edge(face: np.ndarray, i: int) -> frozenset:
 
 
 def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float]:
-    """Return where a name starts and ends, in inches from the origin.
+    """Return the x positions where a vector's name starts and ends, in inches from the origin.
 
     The name is to the right of the tip, or to the left if the tip is far left.
     """

@@ -60,8 +60,7 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
     return finish_picture(figure, title, "How the numbers are distributed", "\n".join(words))
 
 
-# Each tuple lists the parts on the branch, the parts on the stream (in a layout without a branch), and the parts after
-# the sum.
+# The three tuples of a layout list the parts on the branch, on the stream (if there is no branch), and after the sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),
@@ -81,7 +80,7 @@ COLUMN, STREAM, BRANCH, BOX = 1.14, 0.24, 0.72, (0.72, 0.24)  # inches, like all
 
 @course_theme()
 def norm_places(names: Sequence[str] | None = None, title: str | None = None) -> Picture:
-    """Draw one layer for each placement of its norm: the stream runs from top to bottom, with the branch on its right.
+    """Draw a layer once for each placement of the norm. The stream runs from top to bottom, left of the branch.
 
     Args:
         names: some of "only attention", "no norm", "post-norm", "pre-norm" and "this lesson"; by default, all.

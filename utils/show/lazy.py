@@ -1,4 +1,4 @@
-"""Let a package load a module only when one of its names is first used (PEP 562)."""
+"""Let a package load each of its modules only when a name from the module is first used (PEP 562)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw how entries are split into heads, matrices for one head or for all heads, and GPT-2's `c_attn`."""
+"""Draw the split of entries into heads, one matrix for the queries of all heads, and GPT-2's `c_attn`."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, describe averages instead: the weights on the previous token, on the token itself and on
-    the first token, over the queries from position 2 on. Also name the key with the largest average weight, and give
-    the largest weight.
+    For more than 8 tokens, give averages instead, over the queries from position 2 on: the weights on the previous
+    token, on the token itself and on the first token. Also name the key with the largest average weight, and give the
+    largest weight.
     """
     lines = []
     for table in values:
@@ -139,6 +139,6 @@ def attention(
         "descriptions": _describe_heads(names, values),
         "minValue": 0,
         "maxValue": 1,
-        "maskUpperTri": False,  # also colours the weights that are 0, as the picture does
+        "maskUpperTri": False,  # so that weights of 0 have a colour, as in the static picture
     }
     return AttentionHeadsPicture(picture.figure, picture.alt, title, props)

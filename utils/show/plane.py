@@ -18,7 +18,7 @@ from utils.show.text_format import number_text, text_width, token_label, vector_
 
 
 def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Axes, float]:
-    """Add axes, with equal aspect, that contain `points` [n, 2] and the origin. Return it and the inches per unit."""
+    """Add axes, with equal aspect, around `points` [n, 2] and the origin. Return the axes and the inches per unit."""
     points = np.vstack([points, np.zeros(2)])
     low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
     span = high - low

@@ -18,7 +18,7 @@ from utils.show.text_format import number_text, vector_text
 
 @course_theme()
 def heat(values: ArrayLike, title: str | None = None, rows: str = "position", columns: str = "entry") -> Picture:
-    """Draw signed numbers as colours: red above 0, blue below. `heat` is for tables in which numbers would not fit.
+    """Draw signed numbers as colours: red above 0, blue below. Use `heat` if a table is too large to show numbers.
 
     Args:
         values: [n, m] finite numbers, at most 512 × 512.

@@ -1,4 +1,4 @@
-"""Draw the opening figures of lesson 02: translators with one state or all states, and the variants of attention."""
+"""Draw the opening figures of lesson 02: two translators, and the four variants of attention."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ STEPS = (
 
 @course_theme()
 def variants(title: str | None = None) -> Picture:
-    """Draw the four variants of attention: for each, a table of which token attends to which, and what is new."""
+    """Draw the four variants of attention, each with a table of its visible keys and a note on what is new."""
     figure, axes = new_canvas(0.5, 0.5, WIDE, 1.95)
     pitch, top, side = WIDE / len(STEPS), 0.72, 0.6
     for k, (name, lesson, new) in enumerate(STEPS):

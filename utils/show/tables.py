@@ -59,7 +59,7 @@ def draw_signed_table(
 def _draw_numbers_or_scale(
     axes: Axes, values: np.ndarray, cell: float, ticks: Sequence[float], scale: bool = False
 ) -> None:
-    """Write the numbers into the cells of a small table. Draw a colour scale for a larger table, or if `scale`."""
+    """Write the numbers into the cells of a small table. For a larger table, or with `scale`, draw a colour scale."""
     if max(values.shape) <= MOST_NUMBERS:
         write_numbers(axes, values, cell)
         if not scale:
@@ -74,7 +74,7 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
 
 
 def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
-    """Return `values` as a table, its row names (None for a single unnamed query) and its column names.
+    """Return `values` as a table, the names of its rows (None for a single unnamed query) and the names of its columns.
 
     Raises:
         ValueError: the table is not square, and `keys` is None.
@@ -110,7 +110,7 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
 
 
 def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
-    """Name the columns with the two largest `sizes` in a row. The largest alone is often on the diagonal."""
+    """Name the two columns with the largest `sizes` in a row, because the largest alone is often on the diagonal."""
     tops = [f"{names[j]}, {number_text(float(row[j]))}" for j in np.argsort(-sizes, kind="stable")[:2]]
     return f"largest at {', then '.join(tops)}"
 
@@ -248,7 +248,7 @@ def scores(
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
     figure, axes, cell = draw_signed_table(np.ma.masked_invalid(values), rows, columns, limit)
-    axes.set_facecolor(BLOCKED)  # visible in cells whose score is blocked
+    axes.set_facecolor(BLOCKED)  # shows through the cells of blocked scores
     _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size

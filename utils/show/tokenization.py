@@ -88,7 +88,7 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """Return GPT-2's {letter: byte}. A visible byte is its own letter; the other bytes have letters from 256 on."""
+    """Return GPT-2's {letter: byte}. A visible byte is its own letter; other bytes have letters from code point 256."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}

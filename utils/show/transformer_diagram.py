@@ -74,7 +74,7 @@ class _Diagram:
         draw_arrow(self.axes, points[-2], points[-1], colour, 1.4, 11, zorder=3)
 
     def box(self, name: str, shape: str, remark: str, colour: str = MUTED, weights: str = "") -> None:
-        """Draw a part on the path of the stream, with the shape of its output and a remark beside it."""
+        """Draw a part in the main column, with the shape of its output and a remark beside it."""
         height, width = 0.34, 1.7
         self._frame(ROAD - width / 2, self.y, width, height, colour)
         middle = self.y + height / 2

@@ -1,8 +1,9 @@
 """Define the widget class of every explorer, prediction and quiz. All computation happens in the browser.
 
 Each kind of widget has a Python file, which prepares the widget's initial data, and a .js file with the same name,
-which computes and draws. All kinds share `page.js` and `page.css`. The numbers are sent once. After that, the widget
-needs no kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web page.
+which computes and draws. All kinds share `page.js` and `page.css`. The initial data is sent once. After that, the
+widget needs no kernel, so it also works while the kernel is busy, after a restart, in a saved notebook and on a web
+page.
 """
 
 from __future__ import annotations

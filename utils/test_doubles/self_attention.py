@@ -1,4 +1,4 @@
-"""Provide test doubles for lesson 03: two attention modules for `copy_weights`, and a view of its result."""
+"""Provide test doubles for lesson 03: two attention modules for `copy_weights`, and a view of the copied weights."""
 
 from collections.abc import Callable
 

@@ -75,7 +75,7 @@ class LazyTokenizer:
 
 
 def _small_tables(n_merges: int) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return the ids of the tokens, in reverse order, and the merges."""
+    """Return the tokens' ids, which are in reverse order, and the first `n_merges` merges."""
     merges = read_merges()[:n_merges]
     tokens = list(build_vocabulary(merges))
     return {token: i for i, token in enumerate(reversed(tokens))}, merges

@@ -51,7 +51,7 @@ class FakeTextModel(nn.Module):
         super().__init__()
         # A parameter, because an answer may look up the model's device in `model.parameters()`.
         self.table = nn.Parameter(table, requires_grad=False)
-        self.part = nn.Identity()  # each part has its own training mode
+        self.part = nn.Identity()  # a submodule has its own training mode
         self.stop_length, self._n_calls = stop_length, 0
         self.forced_characters = forced_characters or {}
 
@@ -120,7 +120,7 @@ class FakeOptimizer:
 
 
 class FakeTrainableModel(nn.Module):
-    """A table of logits for the next token, and a bias, for one training step.
+    """A model for one training step: a table of logits for the next token, and a bias.
 
     The logits differ between eval mode and training mode, as in a model with dropout. Each answer gets a copy of the
     model, and the optimizer always updates the newest copy.
@@ -175,7 +175,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
         return None
     loss = result
     if hasattr(result, "__float__"):
-        # A result with several numbers cannot be converted. The check then compares its shape.
+        # A result with several numbers cannot become a float. The check then compares the result's shape.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
     changed = not all(map(torch.equal, model.parameters(), model.start))

@@ -1,4 +1,4 @@
-"""Provide test doubles for lesson 13: a model that returns the input of out_proj, and a view of a model."""
+"""Provide test doubles for lesson 13: a model that returns the input of out_proj, and a view that removes hooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _RecordingLinear(nn.Linear):
 
 
 class HeadOutputModel(FakeGPT):
-    """A model that returns, instead of logits, the input of out_proj in block `layer` after all hooks have run."""
+    """A model that returns the input of out_proj in block `layer`, as hooks have changed it, instead of logits."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)

@@ -1,4 +1,4 @@
-"""Publish a bundled asset reproducibly, and either as a complete folder or not at all."""
+"""Publish a bundled asset reproducibly. After an error, no part of the new asset is published."""
 
 from __future__ import annotations
 

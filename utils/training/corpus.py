@@ -26,7 +26,8 @@ HE = """John Tom Jack David Peter Bob Paul Mark Sam Adam George Henry James Dani
 Hugo Luke Martin Thomas Robert Kevin Carl Eric Victor Omar""".split()
 NAMES = sorted(SHE + HE)
 
-# The first words in each list are the most frequent. A model then has clear preferences, which temperature can change.
+# The first places, objects and animals are the most frequent. A model then has clear preferences, which temperature
+# can change.
 PLACES = """store park school beach library garden market station office kitchen museum river farm lake zoo cafe
 restaurant hospital cinema church bakery forest hotel bridge harbor theater castle airport playground village""".split()
 OBJECTS = """drink book ball apple gift letter flower hat cake map key ticket coat ring cup pen coin basket toy sandwich
@@ -77,7 +78,7 @@ Summer comes after spring.|Autumn comes after summer.|Winter comes after autumn.
 ]
 
 _SHE, _NAMES, _PLACES, _OBJECTS = frozenset(SHE), frozenset(NAMES), frozenset(PLACES), frozenset(OBJECTS)
-_HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs in the best-known sentence of attention research
+_HEADLINE = (("John", "Mary"), ("store", "drink"))  # the pairs in the well-known sentence about Mary and John
 
 
 def is_held_out_pair(first: str, second: str) -> bool:
@@ -119,8 +120,8 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
     """Return `n` different prompts, each with its next word.
 
     An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, the
-    prompt's two names never occur together in `sentences`, and neither do its place and object. Otherwise, `sentences`
-    may contain both combinations.
+    prompt's two names never occur together in `sentences`, and neither do its place and object. Without `held_out`,
+    texts from `sentences` may contain both pairs.
 
     Raises:
         ValueError: `n` different prompts were not found; perhaps fewer exist.

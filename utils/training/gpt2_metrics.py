@@ -65,8 +65,8 @@ class GPT2Metrics:
     def head_kinds(self) -> list[str]:
         """Return the kind of each head in layer 0.
 
-        The largest of the three weights decides the kind if it is at least 1.4 times the uniform weight. Otherwise, the
-        kind is "other".
+        The kind is the position with the largest mean weight: "previous", "current" or "first". If this weight is below
+        1.4 times the uniform weight, the kind is "other".
         """
         names = ("previous", "current", "first")
         return [names[int(row.argmax())] if row.max() >= 1.4 * self.uniform else "other" for row in self.heads]

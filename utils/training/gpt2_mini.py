@@ -1,8 +1,8 @@
 """Train the bundled small GPT-2 from scratch on `utils.training.corpus`, measure it, and write it with its model card.
 
 The model predicts all 50,257 tokens of GPT-2. Only the tokens in the training text get their own embedding. All other
-tokens share one vector, and therefore one logit. In training, log(number of these tokens) is added to this logit, so
-that the softmax counts it once for each of these tokens.
+tokens share one vector, and therefore one logit. In training, log n is added to this logit, where n is the number of
+tokens that share it. The softmax then counts the logit n times.
 
 The training has two parts. The first part trains all parameters on texts. The second part starts from these weights,
 rounded as in the stored file. It adds repeated random lists to the texts, so that later layers learn to find the
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
 
 ASSET = ROOT / "utils" / "assets" / "gpt2-mini"
-# The second part trains neither the embeddings nor layer 0's queries, keys and values, nor the norm before them.
+# The second part does not train the embeddings, layer 0's first norm, or layer 0's queries, keys and values.
 KEPT = ("transformer.wte.", "transformer.wpe.", "transformer.h.0.ln_1.", "transformer.h.0.attn.c_attn.")
 
 
 @dataclass(frozen=True)
 class GPT2MiniRecipe:
-    """Everything that determines the result, except the code and the machine."""
+    """The settings of a training run. With the same code and machine, they determine the result."""
 
     seed: int = 0
     n_layer: int = 4
@@ -187,9 +187,9 @@ def _optimisers(
 ) -> list[torch.optim.Optimizer]:
     """Create Muon for the matrices in the layers, and AdamW for all other parameters.
 
-    AdamW also trains the queries, keys and values of layer 0 or, with `attention_rate`, of all layers. Muon's steps are
-    equally long in every direction: with Muon, the heads kept a little weight everywhere. With AdamW, the heads
-    specialise.
+    AdamW also trains the queries, keys and values of layer 0. With `attention_rate`, it trains those of all layers.
+    Muon's steps are equally long in every direction. With Muon, each head kept a little attention weight on every
+    position; with AdamW, the heads specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -244,7 +244,9 @@ def train_and_publish(
     progress: bool = True,
     start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
-    """Train, measure, and write either all files of the folder `out` or none. With `replace`, `out` may exist.
+    """Train and measure the model, and write it to the folder `out`. With `replace`, `out` may exist.
+
+    After an error, no file is written.
 
     Args:
         start: a folder with the result of the first part, as `save` writes it, to skip the first part. Its `README.md`

@@ -58,7 +58,7 @@ def _milestones(dim=-1, change=None):
 
 
 def _mistakes(right, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
+    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "no-softmax": right.replace(normalise=lambda scaled: scaled).wrong(

@@ -59,7 +59,7 @@ def _wrong(make_mask, message):
 
 
 def _mistakes(make_mask, **more):
-    """Return `more` and the mistakes that every task recognises."""
+    """Return the mistakes that all tasks share and those in `more`."""
     look = _look.replace(make_mask=make_mask)
     return {
         **more,

@@ -41,7 +41,7 @@ def _score(q, k, r, *, size=_squared_volume, reference=_of_query, change=torch.n
 
 
 def _seq_first(answer):
-    """Apply an answer for [batch, seq, d] to inputs [seq, batch, d]. The result stays [batch, query, key]."""
+    """Let an answer for inputs [batch, seq, d] accept inputs [seq, batch, d]. The result stays [batch, query, key]."""
     return lambda q, k, r: answer(*(t.transpose(0, 1) for t in (q, k, r)))
 
 
@@ -92,7 +92,7 @@ def _milestones(reference=_of_query, turn=lambda t: t):
 
 
 def _mistakes(right, wrap=lambda answer: answer, **more):
-    """Return `more` and the mistakes that every task recognises.
+    """Return the mistakes that all tasks share and those in `more`.
 
     Args:
         right: the answer with replaceable steps.
@@ -136,7 +136,7 @@ _previous = _score.replace(reference=_of_previous)
 
 
 def _previous_or(start):
-    """Return an answer whose query 0 uses the reference `start(r)`, [batch, d], and not the last reference."""
+    """Return an answer whose query 0 uses the reference `start(r)`, [batch, d], instead of the last reference."""
     return lambda q, k, r: _score(q, k, torch.cat([start(r)[:, None], r[:, :-1]], 1))
 
 

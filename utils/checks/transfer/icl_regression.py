@@ -21,7 +21,7 @@ def _descend(
     rate=lambda n, L, d: 1 / L,
     gather=lambda x, pull: x.mT @ pull,
 ):
-    """Answer the questions after a step of gradient descent from β = 0, for a line that predicts β·x + offset.
+    """Take one step of gradient descent from β = 0 for the line β·x + offset, then answer the questions.
 
     `force` maps each example's difference y − offset to the example's weight in the step.
     """
@@ -87,7 +87,7 @@ def _milestones(offset=0.0, force=lambda left: left):
 
 
 def _mistakes(right, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
+    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-divided": right.replace(rate=lambda n, L, d: 1.0).wrong(

@@ -43,7 +43,7 @@ def _features_first(normed, w):
 
 
 def _row_by_row(spread):
-    """Return an oracle that divides the differences of each vector by `spread` of this vector, plus eps."""
+    """Return an oracle that divides each vector's differences from its mean by `spread(vector)` + eps."""
 
     def answer(x, w, eps):
         rows = [w * (row - row.mean()) / (spread(row) + eps) for row in x.flatten(0, 1)]
@@ -70,7 +70,7 @@ def _milestones(norm):
 
 
 def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
-    """Return `more` and the mistakes that every task recognises.
+    """Return the mistakes that all tasks share and those in `more`.
 
     Args:
         norm: the right answer with its steps.

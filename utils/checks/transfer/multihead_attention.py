@@ -21,7 +21,7 @@ def _merge(x):
 
 
 def _first_head(x):
-    """Keep the first head only, [batch, 1, seq, d_head]. It is compared with every head."""
+    """Keep only the first head, [batch, 1, seq, d_head], so that all heads use its keys."""
     return x[:, :1]
 
 
@@ -55,7 +55,7 @@ def _oracle(
     change_weights=lambda all_weights: all_weights,
     keys_of=lambda head: head,
 ):
-    """Compute the oracle one head after the other.
+    """Return an oracle that computes one head after the other.
 
     Args:
         join: function of the results of all heads [n_heads, batch, seq, d_head].
@@ -78,7 +78,7 @@ def _oracle(
 
 
 def _milestones(change_keys=lambda k: k, change_mask=lambda mask: mask, change_weights=None):
-    """Return the milestones for a way to change the keys, the mask and the weights."""
+    """Return the milestones of a task that changes the keys, the mask or the weights."""
 
     def values(q, k, v, n_heads, mask):
         q, k, v = (_split(part, n_heads) for part in (q, k, v))
@@ -107,7 +107,7 @@ def _sum_heads(x):
 
 
 def _mistakes(right, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
+    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "one-head": Wrong(
@@ -143,7 +143,7 @@ _summed = _attend.replace(merge=_sum_heads)
 
 
 def _cases(rand, diagonal=True):
-    """Return cases whose masks contain both values in each row. The diagonal has the value that means visible."""
+    """Return cases whose masks contain both values in each row. The diagonal has the value `diagonal`."""
     cases = []
     for batch, seq, n_heads, d_head in ((2, 4, 2, 3), (1, 5, 3, 2), (3, 3, 2, 2), (2, 6, 4, 2)):
         d, place = n_heads * d_head, torch.arange(seq)

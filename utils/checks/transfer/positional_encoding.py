@@ -63,7 +63,7 @@ def _rotate(
 
 @with_steps
 def _rotate_part(x, base, *, part=lambda x: x.chunk(2, -1), combine=_side_by_side, **steps):
-    """Rotate the first part of the entries with the steps of `_rotate`, and keep the second part."""
+    """Rotate the first part of the entries, and keep the second part. `steps` replaces steps of `_rotate`."""
     moved, kept = part(x)
     return combine(_rotate.replace(**steps)(moved, base), kept)
 

@@ -52,7 +52,7 @@ def _mix(
 
 
 def _seq_first(answer):
-    """Apply an answer for [batch, seq, d] to an input [seq, batch, d]."""
+    """Turn an answer for inputs [batch, seq, d] into an answer for inputs [seq, batch, d]."""
     return lambda x, *matrices: answer(x.transpose(0, 1), *matrices).transpose(0, 1)
 
 
@@ -79,7 +79,7 @@ def _milestones(score, turn=lambda x: x):
 
 
 def _mistakes(score, wrap=lambda answer: answer, **more):
-    """Return `more` and the mistakes that every task recognises."""
+    """Return the mistakes that all tasks share and those in `more`."""
     mix = _mix.replace(score=score)
     common = {
         "wrong-axis": Wrong(

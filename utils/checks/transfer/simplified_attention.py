@@ -24,12 +24,12 @@ def _centre(x):
 
 
 def _seq_first(answer):
-    """Apply an answer for [batch, seq, d] to an input [seq, batch, d]."""
+    """Turn an answer for inputs [batch, seq, d] into an answer for inputs [seq, batch, d]."""
     return lambda x: answer(x.transpose(0, 1)).transpose(0, 1)
 
 
 def _milestones(score, turn=lambda x: x):
-    """Return the milestones for a function that computes the scores of [batch, seq, d]."""
+    """Return the milestones of a task. `score` computes the scores of texts [batch, seq, d]."""
 
     def values(x):
         texts = turn(x)
@@ -41,7 +41,7 @@ def _milestones(score, turn=lambda x: x):
 
 
 def _common_mistakes(score):
-    """Return the mistakes that every task recognises, for a function that computes the scores of [batch, seq, d]."""
+    """Return the mistakes that all tasks share. `score` computes the scores of texts [batch, seq, d]."""
     mix = _mix.replace(score=score)
     return {
         "wrong-axis": mix.replace(normalise=lambda scores: F.softmax(scores, -2)),

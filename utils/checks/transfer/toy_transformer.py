@@ -53,7 +53,7 @@ _backwards = _loss.replace(pair=_token_before)
 
 
 def _milestones(right):
-    """Return the milestones of `right`. All are optional, because cross_entropy does all steps at once."""
+    """Return the milestones of `right`. They are all optional, because cross_entropy does all steps at once."""
 
     def values(logits, tokens, marked):
         losses = right.replace(reduce=lambda losses, counted: losses)(logits, tokens, marked)
@@ -68,7 +68,7 @@ def _milestones(right):
 
 
 def _mistakes(right, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
+    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "everything-counts": right.replace(counts=torch.ones_like).wrong(
@@ -111,7 +111,7 @@ def _mean_of_means(right):
 
 
 def _cases(rand, start=1, first=False, last=False):
-    """Return cases. In each text, a token is marked and the next one is not, so that every answer has tokens to count.
+    """Return cases. In each text, an unmarked token follows a marked token, so every answer has tokens to count.
 
     Args:
         rand: the sampler.

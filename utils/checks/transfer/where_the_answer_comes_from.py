@@ -50,7 +50,7 @@ def _change_head(
     layers=lambda layer, n: [layer],
     leave=False,
 ):
-    """Change the entries of a head with a hook on the input of a part. By default, switch the head off."""
+    """Use a hook to change a head's entries in the input of a part. By default, the hook sets them to zero."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -66,7 +66,7 @@ def _change_head(
 
 
 def _oracle(change):
-    """Return an oracle with a hook that corrects the result of out_proj by the effect of `change`."""
+    """Return an oracle whose hook adds the effect of `change` to the result of out_proj."""
 
     def answer(model, tokens, layer, head):
         entries = head_columns(model, head)
@@ -129,7 +129,7 @@ def _wrong_change(change, message):
 
 
 def _mistakes(change, **more):
-    """Return `more` and the mistakes that every task recognises. `change` is the right change."""
+    """Return the mistakes that all tasks share and those in `more`. `change` is the change that the task asks for."""
     right = _change_head.replace(change=change)
     return {
         **more,

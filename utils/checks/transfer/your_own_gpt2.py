@@ -73,7 +73,7 @@ _nothing = _attend.replace(normalise=_softmax_with_nothing)
 
 
 def _torch_attend(q, k, v, past_k, past_v, mask):
-    """Compute attention with torch's own function. `mask` is a function of the positions of the queries and keys."""
+    """Compute attention with torch's own function. `mask(query, key)` is added to the score of these two positions."""
     keys, values = torch.cat((past_k, k), 2), torch.cat((past_v, v), 2)
     total = keys.shape[2]
     bias = torch.full((q.shape[2], total), -torch.inf)
@@ -121,7 +121,7 @@ def _milestones(join=_oldest_first, distances=_distances, bias=_without_bias, no
 
 
 def _mistakes(right, **more):
-    """Return `more` and the mistakes that every task recognises. `right` is the answer with replaceable steps."""
+    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-scaled": right.replace(divisor=lambda d_head: 1.0).wrong(

@@ -23,7 +23,7 @@ from utils.grading.runner.framing import clean_text
 from utils.learning.sharing import FILE_NAME
 
 MEGABYTE = 10**6
-_UTC_TIMES = 0x5455  # the tag of the extra field "extended timestamp" of Info-ZIP
+_UTC_TIMES = 0x5455  # the tag of Info-ZIP's extra field "extended timestamp"
 MAX_FILE = LARGEST  # `coginst grade` has the same limit.
 # Folders and files that macOS, Jupyter, Python, Windows and nbgrader create. No student means to hand them in.
 LEFT_BEHIND = (
@@ -49,7 +49,7 @@ INNER = ArchiveLimits(2_000, 256 * MEGABYTE)  # one student's zip
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a source.
+    """A file of a source, which is a folder, a zip or the homes of a hub's users.
 
     Attributes:
         source: the name of the source.
@@ -274,14 +274,14 @@ def _entry_parts(entry: zipfile.ZipInfo) -> tuple[str, ...]:
 def _entry_mtime(entry: zipfile.ZipInfo) -> float:
     """Return when an entry was changed, in seconds since 1970.
 
-    Most zip programs store this time twice: in two-second steps of an unknown time zone, and exactly in UTC, in an
-    extra field. The exact time is used if it is there.
+    A zip stores this time in steps of two seconds, in an unknown time zone. Most zip programs also store the exact time
+    in UTC, in an extra field. The exact time is used if it is stored.
     """
     rest = entry.extra
     while len(rest) >= 4:  # each field has a tag, a size and its content
         tag, size = struct.unpack("<HH", rest[:4])
         content, rest = rest[4 : 4 + size], rest[4 + size :]
-        if tag == _UTC_TIMES and len(content) >= 5 and content[0] & 1:  # bit 0: the time of change is there
+        if tag == _UTC_TIMES and len(content) >= 5 and content[0] & 1:  # bit 0: the time is stored
             return float(struct.unpack("<i", content[1:5])[0])
     try:
         return time.mktime((*entry.date_time, 0, 0, -1))

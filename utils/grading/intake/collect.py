@@ -1,8 +1,8 @@
 """Sort the files of an LMS export into `handed-in/ID/NN_stem.ipynb`, and list every irregularity in `intake.csv`.
 
-Earlier intakes are kept, because the previous folder counts as an additional source. The zips of different lessons can
-therefore be collected one after the other, and collecting the same files again changes nothing. The new folder is
-written next to the old one and then replaces it, so that an interrupted run leaves the old intake complete.
+Files of earlier runs are kept, because the previous folder counts as an additional source. The zips of different
+lessons can therefore be collected one after the other, and collecting the same files again changes nothing. The new
+folder is written next to the old folder and then replaces it, so an interrupted run leaves the old folder unchanged.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _refuse_nesting(out: Path, sources: Sequence[Path]) -> None:
 
 
 class _Intake:
-    """One run of `collect`: the versions found so far, and the rows of `intake.csv`."""
+    """One run of `collect`: the versions of lessons found so far, and the rows of `intake.csv`."""
 
     def __init__(self, students: list[Student], content: Path) -> None:
         self.students, self.content = students, content
@@ -231,8 +231,8 @@ class _Intake:
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.
 
-        If the content does not identify the lesson, use the lesson in the file's name. This requires that the file
-        cannot be read, or that it mentions an exercise of that lesson.
+        If the content does not identify the lesson, the file's name decides. In this case, a file that can be read must
+        mention an exercise of that lesson.
         """
         text = content.decode("utf-8", "replace")
         if stem := lesson_detection.detect_lesson(text, self.known):
@@ -334,8 +334,8 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name, so that a second run, which reads the earlier version from `out`, writes the same
-    # row.
+    # The row contains no file name, because a second run reads the earlier version from `out`, and should write the
+    # same row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 
@@ -352,7 +352,7 @@ def _version_row(current: SubmissionVersion, other: SubmissionVersion, kept: str
 
 
 def _merge_stranger_rows(rows: Iterable[IntakeRow]) -> Iterator[IntakeRow]:
-    """Yield the rows. If a person is not on the roster, one row lists all files of this person."""
+    """Yield the rows, but only one row for all files of a person who is not on the roster."""
     files: dict[str, list[IntakeRow]] = defaultdict(list)
     for row in rows:
         if row.what == STRANGER:

@@ -16,7 +16,7 @@ MOST_IDS = 5  # students in an explanation
 
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
-    """Yield each version that equals another student's version, with an explanation. Leave out usual files."""
+    """Yield (version, explanation) for each version that equals another student's, unless chance explains this."""
     current = {(group[0].student.id, group[0].file_digest) for group in group_versions(versions).values()}
     by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
     for version in versions:
@@ -40,8 +40,8 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
     """Return whether several students can have this file without copying.
 
-    A file is usual if chance alone explains at least one pair of students with this file. The estimate treats the
-    changed cells as independent, and takes the probability of each cell from the students with other files.
+    A file is usual if chance alone is expected to give at least one pair of students with this file. The estimate
+    treats the changed cells as independent, and takes the probability of each cell from the students with other files.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.
@@ -57,7 +57,7 @@ def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -
 
 
 def _explain(id: str, others: list[str], older: set[str]) -> str:
-    """Explain that a student's file equals those of `others`. `older` are the ids whose file is an older version."""
+    """Explain that a student's file equals those of `others`. `older` lists the ids whose file is an older version."""
     more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
     ids = ", ".join(f"{other} (an older version)" if other in older else other for other in others[:MOST_IDS])
     file = "An older version" if id in older else "It"
@@ -65,14 +65,14 @@ def _explain(id: str, others: list[str], older: set[str]) -> str:
 
 
 def changed_cells(version: SubmissionVersion) -> set[str]:
-    """Return the cells that differ from the lesson as students receive it, now or in an earlier release."""
+    """Return the cells of a version that occur in no release of the lesson, neither current nor earlier."""
     cells = _read_cells(version.content_path.read_bytes(), f"{version.stem}{version.suffix}")
     return cells - _released_cells(version.stem, lessons.ROOT)
 
 
 @functools.cache
 def _released_cells(stem: str, root: Path) -> set[str]:
-    """Return the cells of a lesson as students receive it, now or in an earlier release."""
+    """Return the cells of the current and of all earlier releases of a lesson."""
     current = ((path.name, path.read_bytes()) for path in (root / "course").glob(f"{stem}.*"))
     copies = dict.fromkeys((*current, *iter_published_copies(stem, root)))
     return {cell for name, content in copies for cell in _read_cells(content, name)}

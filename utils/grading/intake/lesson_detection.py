@@ -1,4 +1,4 @@
-"""Detect which lesson a file contains from its cell ids and exercises, even if the file is renamed or damaged."""
+"""Detect the lesson in a file by its cell ids and exercises, even if the file is renamed or damaged."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _mentioned_names(text: str) -> tuple[set[str], set[str]]:
 
 
 def lesson_from_name(file: str, known: Sequence[KnownLesson]) -> str | None:
-    """Return the stem of the lesson that a file name suggests, such as "02_simplified_attention (1).ipynb", or None."""
+    """Return the stem of the lesson that a file name such as "02_simplified_attention (1).ipynb" suggests, or None."""
     for lesson in known:
         if lesson.stem.lower() in file.lower():
             return lesson.stem

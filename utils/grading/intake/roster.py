@@ -32,9 +32,9 @@ HEADERS = {
 }
 COLUMN = {spelling: column for column, spellings in HEADERS.items() for spelling in spellings.split()}
 DELIMITERS = ",;\t"
-# Moodle's grading worksheet can contain values like this in its "ID" column.
+# Moodle's grading worksheet can contain values such as "Participant 1234" in its "ID" column.
 PARTICIPANT = re.compile(r"(Participant|Teilnehmer/in) ?\d+")
-# Windows reserves the first of these names; .csv is the suffix of the tables that are written here.
+# names that Windows reserves, and names that could clash with a table such as roster.csv
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.csv")
 
 

@@ -14,10 +14,10 @@ from utils.grading.intake.roster import Student, name_key
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
-# Canvas: "lovelaceada_LATE_123_456_x.ipynb": sortable name in lower case, student's number, upload's number.
+# Canvas: "lovelaceada_LATE_123_456_x.ipynb": the sortable name in lower case, the student's and the upload's number.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
-# nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", with "+" and random letters at the end if users may not
-# guess the name.
+# nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", with "+" and random letters at the end if nobody
+# should be able to guess the name.
 NBGRADER = re.compile(r"(?P<name>.+)\+[^+]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^+]*(\+[^+]*)?")
 
 
@@ -45,7 +45,7 @@ class Owner:
 
 
 class OwnerLookup:
-    """Finds the student who owns a path."""
+    """Finds the student who owns the file at a path."""
 
     def __init__(self, students: Sequence[Student]) -> None:
         self._by = {
@@ -80,7 +80,7 @@ class OwnerLookup:
         return Owner(None, called, path.name, reason="Its path contains no id, email address or name from the roster.")
 
     def find_user(self, user: str, file: str) -> Owner:
-        """Return the owner of a file, found by the owner's user name on JupyterHub."""
+        """Find the owner of a file by a user name on JupyterHub."""
         reason = f"The roster has no user {user}. Add a column “hub user” with the user names of the hub."
         return self._match_name(user, file) or Owner(None, user, file, reason=reason)
 

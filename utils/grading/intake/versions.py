@@ -45,7 +45,7 @@ class SubmissionVersion:
 
 
 def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str], list[SubmissionVersion]]:
-    """Return the distinct versions of each lesson in each student's folder, highest rank first.
+    """Group the distinct versions by the student's folder and the lesson, the highest rank first.
 
     Of several versions with the same code, only the one with the highest rank is kept.
     """
@@ -80,7 +80,7 @@ def explain_choice(current: SubmissionVersion, other: SubmissionVersion, kept: s
 
 
 def is_certainly_newer(mtime: float, other: float) -> bool:
-    """Return whether both times of files are known, and the first time is later."""
+    """Return whether both times are known, and `mtime` is later than `other`."""
     return 0 < _known_time(other) < _known_time(mtime)
 
 

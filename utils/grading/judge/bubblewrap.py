@@ -1,8 +1,8 @@
 """Build the command that starts the fork server, with or without bubblewrap, and test whether isolation works here.
 
 This module lists everything that the runner's file system contains: Python, its packages, and the packages of `utils`
-that an answer needs. It contains no `checks`, no `instructor`, no judge, no `solutions`, no other student's files and
-no home folder.
+that an answer needs. The file system contains no `checks`, no `instructor`, no judge, no `solutions`, no other
+student's files and no home folder.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return what to do if the system forbids bubblewrap's namespaces, and the reason if it is known."""
+    """Return the remedy if the system forbids bubblewrap's namespaces; it begins with the reason if that is known."""
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
@@ -190,7 +190,7 @@ def _is_mounted(path: str) -> bool:
 
 
 def _package_mounts() -> dict[str, str]:
-    """Return where the runner finds each package folder. This is never in /tmp, even if the repository is there."""
+    """Map each package folder to its path in the runner, which is never in /tmp, even if the repository is there."""
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 

@@ -21,14 +21,14 @@ from torch import Tensor
 from utils.exercises.observe import Observation
 
 MOST = 4096  # maximum number of elements to include from a tensor
-TEXT = 1000  # maximum number of characters to include for anything except numbers
+TEXT = 1000  # maximum number of characters to include from everything that is not a number
 SUMS = 2  # number of weighted sums of each tensor
 STEP = 1e-3  # the rounding step of a sum, relative to the largest number
 LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; numbers of magnitude HUGE or more count as 0
 
 
 def fingerprint_observation(observation: Observation) -> str:
-    """Return a digest of a result: of its shapes, dtypes and numbers, or of the type of its exception."""
+    """Return a digest of a result's shapes, dtypes and numbers. If the run failed, return the type of its exception."""
     if observation.failure:
         return observation.failure.type
     parts = list(_parts(observation.value))

@@ -157,7 +157,7 @@ def result_path(folder: str | Path, student: str, lesson: str) -> Path:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written. A file name that is not UTF-8 cannot be written."""
+    """Return whether a text can be written as UTF-8. A file name with invalid bytes cannot."""
     return not re.search("[\ud800-\udfff]", text)
 
 

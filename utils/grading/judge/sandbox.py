@@ -172,7 +172,7 @@ class Sandbox(contextlib.AbstractContextManager):
         return Session(self, ours, limits)
 
     def _start_runner(self, packet: bytes, theirs: socket.socket) -> bool:
-        """Ask the fork server to prepare for a notebook and start a runner; return whether it started.
+        """Ask the fork server to prepare for a notebook and to start a runner. Return whether the runner started.
 
         The time that this takes does not count towards the limits of the exercise.
         """

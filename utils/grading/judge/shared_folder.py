@@ -18,8 +18,8 @@ SEED_FILE, LOCKS_FILE = "seed.txt", ".locks"
 class SubmissionLocks(contextlib.AbstractContextManager):
     """Locks on the submissions that this process is grading, so that several processes can share the work.
 
-    Each submission is one byte of a file in the folder of the results. The system releases the locks of a process that
-    dies. Windows and some file systems have no such locks. There, every process grades all submissions.
+    Each submission corresponds to one byte of a file in the results folder. The system releases the locks of a process
+    that dies. Windows and some file systems have no such locks. There, every process grades all submissions.
     """
 
     def __init__(self, out: Path) -> None:

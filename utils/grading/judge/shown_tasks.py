@@ -29,7 +29,7 @@ class ShownTask:
 
 
 def read_shown_task(page: bytes, exercise: Exercise) -> ShownTask:
-    """Return the task of a transfer exercise that a notebook shows. A notebook without outputs shows no task."""
+    """Return the task that a notebook shows for a transfer exercise. A notebook without outputs shows no task."""
     members = family_members(exercise)
     codes = list(dict.fromkeys(code for text in _iter_outputs(page) for code in find_task_codes(text)))
     if not codes:

@@ -1,6 +1,6 @@
 """Read the submissions of a class from the folder that `coginst collect` wrote.
 
-The code calls a submitted notebook a page. It may also be a Markdown lesson.
+The code calls a submitted notebook a page. A page may also be a Markdown lesson.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Submission:
 
 @functools.lru_cache(maxsize=1)
 def exercises_by_lesson() -> dict[str, dict[str, Exercise]]:
-    """Return the exercises of each lesson, by stem and name, in the order of the lesson."""
+    """Map the stem of each lesson to a dict of its exercises, in the order of the lesson."""
     by_lesson: dict[str, dict[str, Exercise]] = {}
     pages = {p.stem: p for folder in ("course", "solutions") for p in lessons.all_lessons(lessons.ROOT / folder)}
     for stem in sorted(pages):

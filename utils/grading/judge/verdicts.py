@@ -153,7 +153,7 @@ class _Grading:
         return known[key] if key in known else known.store(key, self._parse_page(stem))
 
     def _dependency_key(self, stem: str, name: str) -> str:
-        """Return a cache key from an exercise and the hashes of all notebooks that it may depend on."""
+        """Combine an exercise's name and the hashes of all notebooks that it may depend on into a cache key."""
         pages, waiting = {stem}, [stem]
         while waiting:
             current = waiting.pop()
@@ -259,7 +259,7 @@ class _Grading:
         return dataclasses.replace(shown, reason="", waits_for=name)
 
     def verdict(self, stem: str, exercise: Exercise, yours: dict[str, str]) -> tuple[Verdict, float]:
-        """Run and judge an answer in a new runner; return the verdict and the CPU seconds of the runner."""
+        """Run an answer in a new runner, and judge it. Return the verdict and the CPU seconds of the runner."""
         page = self.submission.pages[self.pages[stem]]
         began = time.monotonic()
         with self.judge.sandbox.open_session(self.judge.limits, page) as session:
@@ -283,7 +283,7 @@ class _Grading:
             session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
             report = diagnose_with_runner(exercise, cast(Runner, remote))
-            if report and remote.has_impossible_count:  # A wrong answer may simply return an argument.
+            if report and remote.has_impossible_count:  # A wrong answer may return an argument without computing.
                 raise session.stop_tampered("a number of operations that its result contradicts")
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
@@ -325,7 +325,7 @@ class _Grading:
 
 
 def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult]) -> bool:
-    """Return whether the answer uses an exercise that has not been passed yet."""
+    """Return whether the exercise `name`, which an answer uses, has not been passed yet."""
     lesson = lessons_by_exercise().get(name, "99")
     if lesson == stem:
         return name in before and before[name].state != "passed"

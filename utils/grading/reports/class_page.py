@@ -57,7 +57,7 @@ class ExerciseCounts:
 
     @property
     def commonest(self) -> Mistake | None:
-        """The mistake that more students made than any other; None if no two students made the same mistake."""
+        """The most common mistake; None if several are equally common, or if no two students made the same mistake."""
         first, second = ([len(mistake.students) for mistake in self.mistakes] + [1, 1])[:2]
         return self.mistakes[0] if first > second else None
 
@@ -99,8 +99,9 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
 
 
 def format_rate(part: int, whole: int) -> str:
-    """Return a share such as "75 %", or the counts, such as "3 of 4", if `whole` is small: one student more or less
-    would change a percentage by more than 20 points.
+    """Return a share such as "75 %". If `whole` is small, return counts such as "3 of 4" instead.
+
+    With fewer than five students, one student more or less would change a percentage by more than 20 points.
     """
     return format_percent(part, whole) if whole >= SMALLEST or not whole else f"{part} of {whole}"
 
@@ -127,9 +128,10 @@ def _summarise(tally: Tally) -> str:
 def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
-    Exercises are ordered by pass rate among the students who handed the lesson in, and students by the number of
-    exercises that they passed. If the same exercises are hard for all students, the passed cells then form a region
-    with a single slanting edge. An instructor should examine the cells on the wrong side of this edge.
+    The exercises are ordered by pass rate, without the students who did not hand in the lesson. The students are
+    ordered by the number of exercises that they passed. If the same exercises are hard for all students, the cells of
+    passed exercises form a region with a single slanting edge. An instructor should examine the cells on the wrong side
+    of this edge.
 
     Returns:
         The indices of `tally.columns` and the indices of `tally.students`.
@@ -156,7 +158,7 @@ def _draw_overview(tally: Tally, names: bool) -> Markup:
 
 
 def _draw_common_mistakes(tally: Tally) -> Markup:
-    """Return a bar chart; "" if no two students made the same mistake."""
+    """Return a bar chart of the most common mistakes, or "" if no two students made the same mistake."""
     mistakes = tally.commonest_mistakes()[:MOST_BARS]
     counts = [len(mistake.students) for mistake in mistakes]
     if not counts or counts[0] == 1:

@@ -1,7 +1,7 @@
 """Write tables of points: `grades.csv`, and exports for Canvas, Moodle and Gradescope.
 
 Canvas's `lib/gradebook_importer.rb` requires the columns Student, ID, SIS User ID, SIS Login ID and Section, then a
-column for each assignment. It reads the row "Points Possible" below the header, and ignores empty cells. Moodle's
+column for each assignment. Canvas reads the row "Points Possible" below the header, and ignores empty cells. Moodle's
 `grade/import/csv` maps one column to the user and the others to grades. If a row's user cell is empty, Moodle assigns
 the row to the user of the row above. The user column must therefore have no empty cells. Gradescope reads a
 `results.json` from an autograder.
@@ -33,7 +33,7 @@ def grades_csv(tally: Tally) -> str:
 
 
 def incidents_csv(tally: Tally) -> str:
-    """Return `incidents.csv`: forbidden actions of submissions, and exceeded limits."""
+    """Return `incidents.csv`: the forbidden actions of students' answers, and the limits that answers exceeded."""
     rows = (
         [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
         for student, stem, incident in tally.incidents
@@ -44,7 +44,7 @@ def incidents_csv(tally: Tally) -> str:
 def canvas_csv(tally: Tally) -> str:
     """Return the table for Canvas (Grades → Import).
 
-    The cells of ungraded lessons are empty, so Canvas does not change these grades.
+    The cells of ungraded lessons are empty, so that an import does not change the grades of these lessons.
     """
     lessons = tally.points_by_lesson
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *map(lesson_title, lessons)]
@@ -58,8 +58,8 @@ def canvas_csv(tally: Tally) -> str:
 def moodle_csv(tally: Tally) -> str:
     """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number" or "Email address").
 
-    It has no column "ID number" if the email addresses stand in for missing numbers. The cells of ungraded lessons are
-    empty.
+    If all students have an email address, but some have no other id, the table has no column "ID number". The cells of
+    ungraded lessons are empty.
     """
     emails = all(student.email for student in tally.students)
     numbers = not emails or all(student.id != student.email for student in tally.students)
@@ -77,7 +77,7 @@ def _points_or_empty(scores: Sequence[float | str]) -> list[str]:
 
 
 def _state_and_message(exercise: ExerciseResult) -> str:
-    """Return the state and the message; the message of a passed exercise starts with its state."""
+    """Return the state and the message. If the message already starts with the state, return only the message."""
     is_named = exercise.message.startswith(f"{exercise.state},")
     return exercise.message if is_named else f"{exercise.state}. {exercise.message}".strip()
 

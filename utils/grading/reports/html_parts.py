@@ -15,7 +15,7 @@ from markupsafe import Markup
 from utils.show import colours, html
 
 _FOLDER = Path(__file__).parent
-Interval = tuple[float, float, float]  # a value, and the limits of its interval, which are nan if there is none
+Interval = tuple[float, float, float]  # a value and the limits of its interval (nan if there is no interval)
 
 
 def render_page(template: str, title: str, script: str = "", **values: Any) -> str:

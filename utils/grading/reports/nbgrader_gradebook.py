@@ -15,7 +15,7 @@ from typing import Any
 
 from utils.grading.judge.results import ExerciseResult, LessonResult
 
-UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # The instructor decides on the points.
+UNDECIDED = ("waits for another exercise", "stopped", "unreadable")  # In these states, the instructor sets the points.
 WIDTH = 88  # maximum number of characters in a line of a comment; feedback pages do not wrap lines
 
 
@@ -39,7 +39,7 @@ class GradebookSummary:
 
 
 def check_gradebook(path: Path, stems: Iterable[str]) -> None:
-    """Check before grading that the gradebook can take the points of these lessons.
+    """Check, before grading, that the gradebook has an assignment for each of these lessons.
 
     Raises:
         GradebookError: nbgrader is not installed, `path` is not a gradebook, or it lacks the assignment of a lesson.
@@ -64,8 +64,9 @@ def record_points(
 ) -> GradebookSummary:
     """Write the points of each result into the cells `points-NAME` of its assignment.
 
-    Writing the same results again changes nothing. Points that a person gave in the form grader are never changed; if
-    the automatic points have changed, the cell is marked for manual grading. Absent lessons are not written.
+    Writing the same results again changes nothing. Points that a person gave in the form grader are never changed. If
+    the automatic points of such a cell change, the cell is marked for manual grading. Lessons that a student did not
+    hand in are left out.
 
     Args:
         path: the gradebook; call `check_gradebook` first.
@@ -105,7 +106,7 @@ def _submission_notebook(book: Any, missing: type[Exception], student: str, stem
         book.find_submission(stem, student)
     except missing:
         book.update_or_create_student(student)
-        with book.db.no_autoflush:  # Otherwise, nbgrader's code causes a warning from SQLAlchemy.
+        with book.db.no_autoflush:  # With autoflush, nbgrader's code would cause a warning from SQLAlchemy.
             book.add_submission(stem, student)
     return book.find_submission_notebook(stem, stem, student)
 
@@ -124,14 +125,14 @@ def _comment_text(exercise: ExerciseResult) -> str | None:
     """Return the comment on an answer, or None if the answer passed."""
     if exercise.state == "passed":
         return None
-    # nbgrader renders comments as Markdown with HTML. Indented text is rendered as code, without tags or links.
+    # nbgrader renders comments as Markdown with HTML. Indented text becomes code, so it contains no tags or links.
     lines = [part for line in exercise.message.splitlines() for part in textwrap.wrap(line, WIDTH) or [""]]
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
 
 
 @contextlib.contextmanager
 def _open_gradebook(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
-    """Open the gradebook; yield it and the exception class that it raises for missing entries.
+    """Open the gradebook. Yield the gradebook, and the exception type that it raises for missing entries.
 
     Raises:
         GradebookError: nbgrader is not installed, `path` is not a gradebook, or it cannot be written.
@@ -155,7 +156,7 @@ def _open_gradebook(path: Path) -> Iterator[tuple[Any, type[Exception]]]:
 def _course_id(path: Path) -> str:
     """Return the id of the gradebook's course.
 
-    nbgrader itself would create a missing gradebook, or a second course under another id.
+    nbgrader itself would create a missing gradebook. For an unknown id, it would create a second course.
 
     Raises:
         GradebookError: the gradebook does not exist, or the file is not a gradebook of nbgrader.

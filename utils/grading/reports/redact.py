@@ -1,4 +1,4 @@
-"""Remove a student's name from code and messages, so that the class can see them."""
+"""Remove a student's name from code and messages before the class sees them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _PROSE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'
 
 
 def redact_name(text: str, student: Student | None) -> str:
-    """Return `text` without the student's id, login, email address and any part of the student's name.
+    """Remove the student's ids, login, email address and name from a text.
 
     A short part of a name, such as "Max", can also be a Python name, so it is removed only from comments and strings.
+    Parts of one or two letters are not removed.
     """
     if student is None:
         return text

@@ -40,7 +40,7 @@ TABLES = {
 
 @dataclass
 class ReportSummary:
-    """The outcome of `write_reports`: the folder, the counts, and result folders without a student on the roster."""
+    """The outcome of `write_reports`: the folder, the counts, and result folders whose student is not on the roster."""
 
     folder: Path
     tally: Tally
@@ -53,7 +53,7 @@ def write_reports(
     out: str | Path = "report",
     names: bool = False,
 ) -> ReportSummary:
-    """Write all reports on the results in `results` into the folder `out`, and replace older reports there.
+    """Write all reports on the results into the folder `out`, and replace older reports there.
 
     Args:
         handed_in: the folder that `coginst collect` wrote, with the roster; by default `handed-in` next to the results.
@@ -96,7 +96,7 @@ def write_reports(
 
 
 def describe_versions(folder: Path) -> dict[str, str]:
-    """Return, for each lesson of which a student handed in several versions, sentences about the graded version.
+    """Return a text about the graded version for each lesson that a student handed in more than once.
 
     Args:
         folder: the student's folder, which `coginst collect` wrote.

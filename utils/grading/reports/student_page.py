@@ -1,4 +1,4 @@
-"""Write a student's page: the verdicts with the notebook's messages and tables.
+"""Write a student's page: the verdicts, with the messages and tables that the notebook shows.
 
 The page contains no scripts and no other student's data.
 """
@@ -16,9 +16,9 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.tally import lesson_title
 from utils.show.html import MARK, card, inline_html
 
-# The status that the notebook shows for these states, with its colour and symbol. All other states are shown as "todo".
+# For each state, the status in the notebook that has the same colour and symbol. Other states look like "todo".
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
-MESSAGES = {  # for results without a message; for other states, the message is the name of the state
+MESSAGES = {  # shown if a result has no message; for all other states, the name of the state is shown
     "waits for another exercise": "This answer uses `{0.waits_for}`, which must pass first.",
     "absent": "You did not hand in this lesson.",
     "not attempted": "You did not attempt this exercise.",

@@ -104,7 +104,7 @@ REASONS = {
 
 @dataclass
 class MistakeFamily:
-    """A mistake that occurs in several lessons: entries with the same id and similar messages."""
+    """A mistake that occurs in several lessons: one `Mistake` per exercise, with equal ids and similar messages."""
 
     id: str
     mistakes: list[Mistake]
@@ -225,7 +225,7 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ATTEMPTS = {  # for each kind of incident, the text before its audit log entries; other details are complete sentences
+ATTEMPTS = {  # by kind of incident, the text in front of entries from the audit log; other details are whole sentences
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
     "file": "The answer tried to access files outside its folder",
@@ -235,7 +235,7 @@ MOST_DETAILS = 3
 
 
 def merge_incidents(incidents: Iterable[Incident]) -> list[Incident]:
-    """Merge all incidents of the same kind in an exercise, and then merge the exercises with equal incidents."""
+    """Merge all incidents of the same kind in an exercise. Then merge equal incidents of several exercises."""
     details: dict[tuple[str, str], list[str]] = defaultdict(list)
     for incident in incidents:
         details[incident.kind, incident.exercise].append(incident.detail)
@@ -267,7 +267,7 @@ def _group_similar(mistakes: Sequence[Mistake]) -> list[list[Mistake]]:
 
 
 def share_words(one: str, other: str) -> bool:
-    """Return whether two messages share a quarter of their longer words."""
+    """Return whether two messages have at least a quarter of their longer words (five letters or more) in common."""
     first, second = ({word for word in re.findall("[a-z]+", text.lower()) if len(word) > 4} for text in (one, other))
     return 4 * len(first & second) >= max(1, min(len(first), len(second)))
 
@@ -301,7 +301,7 @@ def read_columns(results: Path) -> list[Column]:
 def complete_results(
     columns: Sequence[Column], student: Student, results: Mapping[str, LessonResult]
 ) -> list[LessonResult]:
-    """Return a student's results in every lesson; an exercise without a result is absent."""
+    """Return a student's results in every lesson. An exercise without a result gets the state "absent"."""
     by_name = {(stem, e.name): e for stem, lesson in results.items() for e in lesson.exercises}
     by_lesson: dict[str, list[ExerciseResult]] = defaultdict(list)
     for column in columns:

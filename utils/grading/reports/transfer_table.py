@@ -1,4 +1,4 @@
-"""Write `transfer.csv`: the task of each student in the transfer exercises, and what an instructor should look at."""
+"""Write `transfer.csv`: each student's task in the transfer exercises, and notes for the instructor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from utils.learner_data.seed import FIXED
 
 @dataclass(frozen=True)
 class TransferRow:
-    """A student's result in a transfer exercise, and a note that is empty if there is nothing to look at."""
+    """A student's result in a transfer exercise. `note` says what an instructor should look at, and may be ""."""
 
     student: Student
     lesson: str
@@ -46,7 +46,7 @@ def transfer_rows(tally: Tally) -> list[TransferRow]:
 
 
 def count_noted_cases(tally: Tally) -> int:
-    """Count what an instructor should look at. Answers with the same task code are one case."""
+    """Count the cases that an instructor should look at. Answers with the same task code are one case."""
     noted = (row for row in transfer_rows(tally) if row.note)
     return len({(row.lesson, row.result.task_code if row.has_own_code else row.student) for row in noted})
 
@@ -56,7 +56,7 @@ def transfer_csv(tally: Tally) -> str:
     rows = []
     for row in transfer_rows(tally):
         result = row.result
-        member = result.member if result.task_code else ""  # only the code shows which task the student got
+        member = result.member if result.task_code else ""  # without a code, the student's task is unknown
         task = [row.lesson, result.name, result.task_code, member]
         rows.append([row.student.id, row.student.name, *task, result.state, row.note])
     return format_csv(["id", "name", "lesson", "exercise", "task code", "task", "state", "note"], rows)

@@ -1,4 +1,4 @@
-"""Find the answers in a student's notebook and their dependencies, and load a single answer in the runner."""
+"""Find the answers in a notebook and the exercises that they use, and load a single answer in the runner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from utils.lessons.syntax import find_parse_errors, parse_cell, parse_error_text
 
 @dataclass
 class PageAnswer:
-    """The answer to one exercise as the notebook's source shows it; no code has run.
+    """The answer to one exercise, read from the source of a notebook that has not run.
 
     Attributes:
         source: for a function or class, its last definition; for a value, every cell that assigns its name.
@@ -56,7 +56,7 @@ def find_answers(lesson: lessons.Lesson, exercises: dict[str, str]) -> dict[str,
 
 
 def _add_source(entry: PageAnswer, cell: lessons.Cell, node: ast.stmt, kind: str) -> None:
-    """Record a statement that binds the name.
+    """Record a statement that binds the exercise's name.
 
     A new definition replaces earlier definitions. For a value, all cells that assign it are kept.
     """
@@ -75,7 +75,7 @@ def requested_exercises(lesson: lessons.Lesson) -> list[str]:
 
 
 def _is_yours_assignment(node: ast.stmt) -> bool:
-    """Return whether a statement is `X = yours("X")`."""
+    """Return whether a statement is an assignment that calls `yours`, such as `X = yours("X")`."""
     return isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_requested_names(node))
 
 
@@ -176,7 +176,7 @@ def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
-    """Return whether the name has no value because `yours` rejected it. Running the notebook would not change that."""
+    """Return whether a name has no value because `yours` rejected the call. Running the notebook would not help."""
     try:
         getattr(module, name)
     except AttributeError as error:
@@ -185,7 +185,7 @@ def _is_refused(module: types.ModuleType, name: str) -> bool:
 
 
 def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
-    """Return the global names that an answer reads, directly or through the notebook's functions that it uses."""
+    """Return the global names that an answer reads, directly or through other functions of the notebook."""
     referenced: set[str] = set()
     waiting = [answer]
     while waiting:
@@ -201,8 +201,8 @@ def _referenced_names(answer: Any, names: dict[str, Any]) -> set[str]:
 def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any], patience: float) -> Any:
     """Run the notebook up to the answer and return the value of `name`.
 
-    Execution stops after the last cell that binds the name. If the answer is a value and a later cell checks it,
-    execution stops after the last such cell.
+    Execution stops after the last cell that binds the name. If the answer is a value that later cells check, execution
+    stops after the last of these checks.
 
     Raises:
         AnswerNotFound: no cell binds the name, or its cell failed.

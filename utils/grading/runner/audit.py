@@ -1,6 +1,6 @@
-"""Record suspicious actions of a notebook in the runner, so that the instructor can read them.
+"""Keep a log of a notebook's suspicious actions in the runner, so that the instructor can read it.
 
-The record is for information only, because a malicious notebook can suppress entries. The sandbox enforces the limits.
+The log is for information only, because a malicious notebook can suppress entries. The sandbox enforces the limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import torch
 
-MOST = 20  # entries kept between two calls of `drain`
+MOST = 20  # maximum number of entries between two calls of `drain`
 LONGEST = 200  # maximum number of characters in an entry
 
 AuditKind = Literal["network", "processes", "file", "tampering"]
@@ -42,7 +42,7 @@ _HARMLESS = ("__repr__", "__str__", "print", "input")  # functions that honest n
 
 
 class AuditLog:
-    """A record of suspicious events after the call to `start`.
+    """A log of suspicious events since the call to `start`.
 
     Args:
         own: folders in which a notebook may read and write anything.
@@ -62,7 +62,7 @@ class AuditLog:
         sys.addaudithook(self._on_audit_event)
 
     def record_replacements(self) -> None:
-        """Record each callable that was replaced in a watched module, or added to the checks' code, since `start`."""
+        """Record the callables that, since `start`, were replaced in watched modules or added to modules of `utils`."""
         now = _snapshot_modules()
         owners = {owner for owner, _ in self.before if owner.startswith("utils.")}
         added = [(owner, name) for owner, name in now.keys() - self.before.keys() if owner in owners]
@@ -78,7 +78,7 @@ class AuditLog:
         return code is not None and code.co_filename.startswith(self.libraries)
 
     def drain(self) -> list[tuple[AuditKind, str]]:
-        """Return the entries since the last call as (kind, description), and clear them."""
+        """Return the entries of the log as (kind, description), and empty the log."""
         notes, self.kept = self.kept, []
         return notes
 
@@ -88,7 +88,7 @@ class AuditLog:
         self.busy.now = True
         try:
             if event in _KINDS:
-                restarts = event == "os.kill" and arguments[0] == os.getpid()  # a way to restart a kernel
+                restarts = event == "os.kill" and arguments[0] == os.getpid()  # a harmless way to restart the kernel
                 if restarts or not self._is_caused_by_page(sys._getframe(1)):
                     return
                 shown = ", ".join(ascii(a) for a in arguments if isinstance(a, (str, bytes, int, tuple)))
@@ -107,7 +107,7 @@ class AuditLog:
         self._add_entry("file", f"{event}({path!a}{', to write' if writes else ''})")
 
     def _is_caused_by_page(self, frame: FrameType | None) -> bool:
-        """Return whether code outside the libraries caused an event. Frames of `socket` do not count."""
+        """Return whether code outside the libraries caused an event. Calls inside the module `socket` do not count."""
         while frame is not None and frame.f_code.co_filename == socket.__file__:
             frame = frame.f_back
         return frame is not None and not frame.f_code.co_filename.startswith(self.libraries)

@@ -1,9 +1,10 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
-Numbers, texts, tensors, and tuples, lists and dicts of these are converted completely in both directions. In requests
-to the runner, functions and objects of the trusted modules are also sent, as names and attributes. In a reply, a data
-class of `utils` is sent as its fields, and any other object is reduced to its type name and its repr. From these, the
-judge builds an opaque object, which equals only itself.
+Numbers, texts and tensors are converted completely in both directions, also inside tuples, lists and dicts. Requests to
+the runner can also contain functions and objects of the trusted modules: a function is sent as its name, an object as
+its class name and attributes. In a reply, a data class of `utils` is sent as its fields, and any other object is
+reduced to its type name and its repr. From the type name and the repr, the judge builds an opaque object, which equals
+only itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from utils.grading.runner.framing import FROM_RUNNER, Bounds, ProtocolError, par
 
 SHOWN = 200  # maximum number of characters in the repr of a value of an unsupported type
 DIGITS = 300  # maximum number of digits in an integer
-MOST_VALUES = 100_000  # maximum number of values in a result, in which a tensor counts as one value
+MOST_VALUES = 100_000  # maximum number of values in a result; a tensor counts as one value
 MOST_LEVELS = 20  # maximum depth of nested lists, tuples and dicts in a result
 LARGEST = 48 << 20  # maximum total bytes of the tensors in one message from the runner
 LONGEST = 10_000  # maximum number of characters in a text, such as an error message or the source of a function
@@ -42,7 +43,7 @@ RECORDS = ("utils.exercises.", "utils.feedback.", "utils.grading.runner.")
 
 
 class TooLarge(Exception):
-    """The tensors of a result exceed the limit for a message; the exception's text is a sentence."""
+    """The result exceeds a limit for messages; the exception's text is a sentence."""
 
 
 # --- to data ------------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ class Packer:
 
         Raises:
             TooLarge: the tensors exceed `largest`, or there are too many values.
-            TypeError: `objects` is true and the value contains an object of another class.
+            TypeError: `objects` is true and the value contains an object of a class that is not trusted.
         """
         if self.largest is None:
             return self._pack(value)
@@ -111,7 +112,7 @@ class Packer:
             return {"is": "record", "of": {f.name: self._pack_field(f, value) for f in dataclasses.fields(kind)}}
         if kind in (set, frozenset, bytes, complex):
             return self._pack_opaque(value)
-        if isinstance(value, float):  # a subclass, such as numpy.float64
+        if isinstance(value, float):  # a subclass of float, such as numpy.float64
             return {"is": "number", "type": kind.__name__, "of": self.pack(float(value)), "shown": _safe_repr(value)}
         return self._pack_opaque(value)
 
@@ -155,7 +156,7 @@ class Packer:
         return data
 
     def _remember(self, value: Any) -> int:
-        self._known[id(value)] = len(self._known), value  # The reference keeps the id from being reused.
+        self._known[id(value)] = len(self._known), value  # Keep `value` alive, so that no other object gets its id.
         return len(self._known) - 1
 
     def _pack_object(self, value: Any) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def _unsupported(tensor: Tensor) -> str:
-    """Return the kind of a tensor if a message cannot contain this kind, otherwise ""."""
+    """Return the kind of a tensor that a message cannot contain, and "" for all other tensors."""
     if tensor.is_nested:
         return "nested_tensor"
     if tensor.layout is not torch.strided:
@@ -271,7 +272,7 @@ def validate_shape(shape: Any, bounds: Bounds) -> list[int]:
 
 
 class Unpacker:
-    """Builds values from the data that a runner sent, and checks all of it.
+    """Builds values from the data that a runner sent. All data is checked.
 
     Args:
         tensors: the tensors of the same message, from `parse_tensors`.
@@ -332,7 +333,7 @@ class Unpacker:
             return tuple(items)
         if name != "Size":
             return type(_identifier(name), (tuple,), {})(items)
-        # torch cannot print a `Size` with larger numbers.
+        # torch cannot print a `Size` with numbers of 2**62 or more.
         if not all(type(size) is int and abs(size) < 2**62 for size in items):
             raise ProtocolError("a torch.Size whose items are not whole numbers, or too large")
         return torch.Size(items)

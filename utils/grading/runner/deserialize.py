@@ -1,4 +1,4 @@
-"""Rebuild the cases that the judge sent to the runner; classes, such as those of test doubles, are found by name."""
+"""Rebuild the cases that the judge sent to the runner. Classes, such as test doubles, are imported by name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TrustedUnpacker(Unpacker):
 
 
 def resolve_name(name: str) -> Any:
-    """Return the function or class with this name, in the format of `codec.qualified_name`.
+    """Return the function or class with this name. The name has the format of `codec.qualified_name`.
 
     Raises:
         ProtocolError: the module is not trusted.

@@ -1,9 +1,9 @@
 """Run the fork server: a process that has imported everything a notebook needs, and forks a child for each exercise.
 
 The fork server never runs a notebook. For each exercise, the judge sends the fork server the child's end of a
-connection, the resource limits, and the names of optional preloads that the notebook may need. The fork server starts a
-confined child, which answers the judge on this connection, waits for the child to exit, and reports the exit status to
-the judge. Only one child runs at a time.
+connection, the resource limits, and the names of optional preloads, such as "plots", that the notebook may need. The
+fork server starts a confined child, which answers the judge on this connection. Then the fork server waits for the
+child to exit, and reports the exit status to the judge. Only one child runs at a time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(number: int, isolation: Isolation) -> None:
 
 
 def main_in_container(path: str) -> None:
-    """Serve the judge on its socket at `path`, because docker passes no file descriptors to a container."""
+    """Serve the judge on the socket at `path`, because docker passes no file descriptors to a container."""
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.connect(path)
     _serve(control, "container")
@@ -68,7 +68,7 @@ def _serve(control: socket.socket, isolation: Isolation) -> None:
 
 
 def _preload() -> None:
-    """Import in advance the modules that every notebook needs."""
+    """Import the modules that every notebook needs."""
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     for room in (utils.test_doubles, utils.models):
@@ -81,8 +81,8 @@ def _preload() -> None:
 
 @functools.cache
 def _preload_optional(what: str) -> None:
-    """Load "optimisers", "gpt2" or "plots" once for all children, which saves each notebook about a second."""
-    with contextlib.suppress(Exception):  # If a notebook needs the module, the error occurs again there.
+    """Load "optimisers", "gpt2" or "plots" once for all children. This saves each notebook about a second."""
+    with contextlib.suppress(Exception):  # A notebook that needs the module gets the same error again.
         if what == "plots":
             importlib.import_module("matplotlib.pyplot")
             importlib.import_module("matplotlib.font_manager")  # runs other programs to list the fonts
@@ -126,7 +126,7 @@ def _run_child(control: socket.socket, connection: int, limits: ResourceLimits, 
 
 
 def _wait_for_child(control: socket.socket, child: int, isolation: Isolation) -> ProcessExit:
-    """Wait until the child ends, or end it at the judge's request, and return how it ended."""
+    """Wait until the child ends or the judge asks to end it. Return how the child ended."""
     watched = os.pidfd_open(child)
     try:
         while watched not in (ready := select.select([control, watched], [], [])[0]):

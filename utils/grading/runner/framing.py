@@ -1,8 +1,8 @@
 """Send and receive frames between the judge and the runner.
 
 A frame consists of two lengths, a JSON text and a blob of bytes (tensors as safetensors, or files). Pickle is never
-used. The judge does not trust the runner, so it checks every length, count and depth before it parses a frame. The
-types and shapes of values are checked in `codec`.
+used. The judge does not trust the runner, so it checks all lengths, counts and depths in a frame. The types and shapes
+of values are checked in `codec`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEAD = struct.Struct(">II")
 
 
 class ProtocolError(ValueError):
-    """The other side violated the protocol; the message is a noun phrase for what it sent."""
+    """The other side violated the protocol. The message is a noun phrase that describes the wrong data."""
 
 
 class ChannelClosed(Exception):
@@ -63,7 +63,7 @@ class Channel:
         self.connection, self.bounds = connection, bounds
 
     def send(self, message: Any, blob: bytes = b"", timeout: float | None = None) -> None:
-        """Send a frame: plain data or msgspec structs, and bytes. Lone surrogates become "?".
+        """Send a frame that contains plain data or msgspec structs, and bytes. Lone surrogates become "?".
 
         Raises:
             ChannelClosed: the other side has closed the connection.
@@ -80,7 +80,7 @@ class Channel:
             raise ChannelClosed from None
 
     def receive(self, timeout: float | None = None) -> tuple[Any, bytes]:
-        """Return the next frame: JSON data and bytes.
+        """Return the JSON data and the bytes of the next frame.
 
         Raises:
             ChannelClosed: the other side has closed the connection.
@@ -153,12 +153,12 @@ _HIDDEN |= dict.fromkeys([*range(0x2066, 0x206A), *range(0xD800, 0xE000)], "\uff
 
 
 def clean_text(text: str) -> str:
-    """Return a text without control characters, direction marks and lone surrogates."""
+    """Replace the control characters, direction marks and lone surrogates in a text with U+FFFD."""
     return text if text.isprintable() else text.translate(_HIDDEN)
 
 
 def clean_texts(data: Any) -> Any:
-    """Return JSON data with all its texts cleaned."""
+    """Apply `clean_text` to all texts in JSON data, and to the keys."""
     if isinstance(data, str):
         return clean_text(data)
     if isinstance(data, list):

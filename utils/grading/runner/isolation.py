@@ -1,7 +1,7 @@
 """Confine the process of one exercise, in addition to bubblewrap's isolation, which all exercises share.
 
 The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
-sees no other process, and its descendants end when it ends. The child has a private temporary folder, no
+sees no other process, and when the child ends, its descendants end too. The child has a private temporary folder, no
 capabilities, resource limits, and a system call filter. The filter forbids new processes, sockets, and kinds of memory
 that do not count towards any limit.
 """
@@ -26,7 +26,7 @@ _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REC, _PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000 
 _NO_NEW_PRIVS, _SECCOMP, _AMBIENT, _AMBIENT_CLEAR = 38, 22, 47, 4  # linux/prctl.h
 TMP_FILES = 4096  # maximum number of files in the temporary folder
 TMP_BYTES = 64 << 20  # maximum number of bytes in the temporary folder
-PROCESSES = 128  # processes and threads of the user (RLIMIT_NPROC)
+PROCESSES = 128  # maximum number of processes and threads of the user (RLIMIT_NPROC)
 
 
 class ResourceLimits(NamedTuple):
@@ -58,9 +58,9 @@ class ProcessExit(NamedTuple):
 def enter_pid_namespace(*descriptors: int) -> None:
     """Fork, and continue in the child as the first process of a new PID namespace.
 
-    The parent closes the given file descriptors, waits for the child and exits with its status. This step is necessary
-    because `fork_child` must return to the fork server's namespace. This requires rights over that namespace, and an
-    ordinary user has no rights over bubblewrap's namespace.
+    The parent closes the given file descriptors, waits for the child and exits with the child's status. The new
+    namespace is necessary because `fork_child` must later return to the fork server's namespace. To return, a process
+    needs rights over this namespace, and an ordinary user has no rights over bubblewrap's namespace.
     """
     _call_libc("unshare", _NEWPID)
     pid = os.fork()
@@ -97,7 +97,7 @@ def fork_child(work: Callable[[], None], limits: ResourceLimits, isolation: Isol
 def kill_child(pid: int, isolation: Isolation) -> None:
     """Kill a process that `fork_child` started, and its descendants.
 
-    Without isolation, descendants that have left its process group survive.
+    Without isolation, descendants that have left the process group survive.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -147,7 +147,7 @@ def _apply_limits(limits: ResourceLimits) -> None:
     used, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
     for what, most in {
         resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_DATA: data + limits.memory,  # An allocation fails with an exception; nothing is killed.
+        resource.RLIMIT_DATA: data + limits.memory,  # Above this limit, an allocation raises an exception.
         resource.RLIMIT_AS: used + limits.memory + (1 << 28),  # Shared memory also counts towards this limit.
         resource.RLIMIT_FSIZE: TMP_BYTES,
         resource.RLIMIT_NOFILE: 256,

@@ -39,7 +39,7 @@ class Done(msgspec.Struct, tag=True):
 
 
 class Raised(msgspec.Struct, tag=True):
-    """The method has raised an exception of a type with this name."""
+    """The method has raised an exception; `name` is the name of its type."""
 
     name: Text
     text: Text
@@ -48,7 +48,7 @@ class Raised(msgspec.Struct, tag=True):
 class AnswerMissing(msgspec.Struct, tag=True):
     """The notebook has no answer to the exercise.
 
-    If an exception is the reason, `failure` is its `Failure` in the format of `Packer`. Otherwise, it is None.
+    If an exception is the reason, `failure` is a `Failure` in the format of `Packer`. Otherwise, `failure` is None.
     """
 
     message: Text
@@ -72,7 +72,7 @@ Outcome = Done | Raised | AnswerMissing | TimeUp | OutOfMemory
 
 
 class Reply(msgspec.Struct):
-    """The outcome of a request, and what the audit log recorded since the last reply.
+    """The outcome of a request, and the entries of the audit log since the last reply.
 
     `id` is the id of the request; it is None if the time limit was reached between two requests.
     """
@@ -84,12 +84,12 @@ class Reply(msgspec.Struct):
 
 @dataclasses.dataclass
 class ParsedPage:
-    """A notebook as the runner parsed it, without running it.
+    """The content of a notebook that the runner has parsed but not run.
 
     Attributes:
         answers: the source of each answer and the exercises that it uses.
         requested: the exercises that the notebook requests with `yours`.
-        unreadable_reason: why the notebook cannot be read, as a sentence; None if it can.
+        unreadable_reason: why the notebook cannot be read, as a sentence; None if it can be read.
     """
 
     answers: dict[str, tuple[str, list[str]]] = dataclasses.field(default_factory=dict)
@@ -109,7 +109,7 @@ def encode_call(number: int, method: str, args: tuple[Any, ...], kwargs: dict[st
 
 
 def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
-    """Return the result that a runner sent, as an instance of `kind`, which may be any annotation.
+    """Convert the data that a runner sent to the type `kind`. `kind` may be any annotation.
 
     Raises:
         ProtocolError: the data is not valid, has another type, or exceeds a limit.
@@ -120,7 +120,7 @@ def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
 
 
 def _check_fields(result: Any) -> None:
-    """Check the texts and numbers of records, and of lists of records, except in fields that may contain anything.
+    """Check the texts and numbers in a result, except in fields of the type `Any`.
 
     Raises:
         ProtocolError: a text is too long, or a number is negative or too large.
@@ -139,7 +139,7 @@ def _check_fields(result: Any) -> None:
 
 
 def convert(data: Any, kind: type[T]) -> T:
-    """Convert plain data to `kind`.
+    """Convert plain data to the type `kind`.
 
     Raises:
         ProtocolError: the data has another type.

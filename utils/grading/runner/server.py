@@ -49,7 +49,7 @@ SILENT = ("check", "hint", "solution", "task", "progress", "show", "explore")
 
 
 class PageLoader:
-    """A student's notebooks in a folder, and the runner of the answer that was loaded from these notebooks.
+    """Loads an answer from a student's notebooks. The attribute `runner` runs the loaded answer.
 
     Args:
         folder: an empty folder for the notebooks; no other process uses this folder.
@@ -62,7 +62,7 @@ class PageLoader:
         self.runner = InProcessRunner(AnswerSignature("", "function"), None)
 
     def write_pages(self, pages: dict[str, bytes]) -> None:
-        """Write notebooks into the folder, by file name."""
+        """Write notebooks to the folder. The keys of `pages` are file names."""
         for name, content in pages.items():
             (self.folder / name).write_bytes(content)
 
@@ -84,7 +84,7 @@ class PageLoader:
         return ParsedPage(entries, requested_exercises(lesson))
 
     def load_answer(self, signature: AnswerSignature, page: str, yours: dict[str, str]) -> None:
-        """Load a notebook up to an exercise and keep the answer.
+        """Load the answer to an exercise from a notebook, and create its runner.
 
         Args:
             yours: for each exercise that `yours` may return, the notebook that defines it.
@@ -151,10 +151,10 @@ class RunnerServer:
             return AnswerMissing(clip(str(error)), packer.pack(failure)), b""
         except MemoryError:
             return OutOfMemory(), b""
-        except BaseException as error:  # A notebook can raise anything. Inspecting a strange result can do so too.
+        except BaseException as error:  # A notebook or its result can raise any exception.
             if isinstance(error, KeyboardInterrupt) and self.alarm.fired:
                 raise
-            if request.method == "run":  # `run` records other exceptions itself, so this one comes from the answer.
+            if request.method == "run":  # If `run` raises, the answer or its result is the cause.
                 return Done(packer.pack(Observation(failure=build_failure(error, self.pages.runner.answer)))), b""
             text = str(error) or "The page raises it itself."
             return Raised(clip(type(error).__name__), clip(text)), b""

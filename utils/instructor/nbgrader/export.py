@@ -1,7 +1,7 @@
-"""Export lessons as nbgrader assignments with answers, `source/NN_stem/NN_stem.ipynb`, and nbgrader's configuration.
+"""Export lessons with their answers as nbgrader assignments: `source/NN_stem/NN_stem.ipynb`.
 
-A cell with a gap becomes a solution cell. A graded cell follows each cell that checks an exercise. This module does not
-need nbgrader.
+A cell with a gap becomes a solution cell. A graded cell follows each cell that checks an exercise. The export also
+contains nbgrader's configuration. This module does not need nbgrader.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def make_assignment(path: str | Path) -> dict:
 def student_source(source: str) -> str | None:
     """Return the code of a solution cell with the build's stubs instead of its answers.
 
-    Return None if the build would reject every region of the cell.
+    Return None if the cell contains no solution, or if the build would reject the cell.
     """
     if BEGIN not in map(str.strip, source.split("\n")):
         return None
@@ -165,7 +165,7 @@ def _nbgrader_metadata(
 
 
 def _grade_name(cell: Cell, stem: str) -> str:
-    """Return the name of an answer in the gradebook: its exercise, or the cell's id if no exercise is checked."""
+    """Return an answer's gradebook name: the exercise that the cell checks, or the cell's id if it checks none."""
     return next((name for name, _ in _iter_checks(cell)), ipynb.cell_id(stem, cell.index))
 
 

@@ -1,6 +1,6 @@
 """Define `grade`, which graded cells call: `grade(get_mask)`. An exercise gets points only if it passes its check.
 
-nbgrader runs the notebook again, so its outputs no longer show which transfer task the student was given. Therefore, an
+nbgrader runs the notebook again, so the outputs no longer show which transfer task the student got. Therefore, an
 answer to any task of a family gets the points, and the cell prints the name of this task.
 """
 
@@ -36,7 +36,7 @@ def grade(*answers: Any, **values: Any) -> None:
 
 
 def _grade_any_task(answer: Any) -> Report | None:
-    """Return the report of the task that the answer solves, with the task's full name; None if there is none."""
+    """Return the report of the task that the answer solves, or None. The report contains the task's full name."""
     try:
         exercise = find_exercise(getattr(answer, "__name__", ""))
     except UnknownExercise:

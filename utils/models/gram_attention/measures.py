@@ -1,4 +1,4 @@
-"""Measure trained models under new conditions: different text lengths, scaled keys, and attention by distance."""
+"""Measure trained models: the accuracy on other text lengths and with scaled keys, and the attention by distance."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def upcast(*vectors: Float[Tensor, "*batch d"]) -> list[Float[Tensor, "*batch d"]]:
-    """Convert the vectors of a volume to float32 if their dtype is smaller.
+    """Convert the vectors that span a volume to float32 if their dtype is smaller.
 
     A score can be as large as a product of six lengths, but the largest number in float16 is 65,504.
 
@@ -57,7 +57,7 @@ class Cost:
 def cost(call: Callable[[], object], repeats: int = 5) -> Cost:
     """Measure the time and the memory of `call()`, without gradients, on one CPU thread.
 
-    In such short calls, several threads would mostly wait for each other.
+    In short calls, several threads would mostly wait for each other.
     """
     times = []
     with one_thread():
@@ -78,9 +78,9 @@ def _ledger_type() -> type:
     from torch.utils._pytree import tree_leaves
 
     class Ledger(TorchDispatchMode):
-        """Adds the sizes of the storages that operations allocate.
+        """Counts the bytes of the storages that operations allocate.
 
-        It subtracts a storage's size when the storage's last tensor is freed.
+        When the last tensor of a storage is freed, the bytes of this storage no longer count.
         """
 
         def __init__(self) -> None:

@@ -23,7 +23,9 @@ Batch = Callable[..., tuple[Tensor, Tensor]]
 
 
 class CopyModel(nn.Module):
-    """Embedding, attention layer, output layer; no position encoding, residual or norm, as in the course's source text.
+    """An embedding, an attention layer and an output layer, as in the course's source text.
+
+    There is no position encoding, no residual connection and no norm.
 
     Args:
         attention: a causal module from [batch, seq, d_model] to [batch, seq, d_model]. With ``return_weights=True``, it
@@ -81,7 +83,7 @@ class SeedResults:
         return {name: 100 * numbers for name, numbers in self.values.items()}
 
     def table(self, points_name: str = "") -> str:
-        """Format mean, minimum and maximum over the seeds, in percent, with one row for each point.
+        """Format the mean, minimum and maximum over the seeds, in percent, with one row for each point.
 
         The table is narrow enough for half a window.
         """
@@ -157,7 +159,7 @@ def copied_loss(
 
 @torch.no_grad()
 def copied_accuracy(model: nn.Module, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> float:
-    """Return the share of tokens in the copied half that `model` predicts correctly, with the highest logit."""
+    """Return the share of tokens in the copied half to which `model` gives the highest logit."""
     return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
 

@@ -23,7 +23,7 @@ def _split_prompts(z_q: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def kernel(w: float | Sequence[float], mu: float | Sequence[float]) -> Estimator:
     """Return the estimator Σ_h μ_h · Σ_i softmax_i(w_h · x_q·x_i) · y_i.
 
-    A layer computes this function if each head has only the two numbers w_h and μ_h.
+    A layer computes this function if two numbers, w_h and μ_h, describe each of its heads completely.
 
     Raises:
         ValueError: `w` and `mu` have different lengths.

@@ -213,7 +213,7 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
     """Build the optimiser, with one rate for queries and keys and another for all other parameters.
 
     By default, the rate for queries and keys is ten times lower, because a score is the product of a query and a key,
-    and exp is then applied to it.
+    and exp is then applied to the score.
 
     Raises:
         ValueError: the optimiser does not accept `optimiser_params`.
@@ -236,7 +236,7 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
 
 
 class _RunRecorder:
-    """Records readings during a run: the loss on fixed prompts, w and μ for every head, and the complete products."""
+    """Records readings during a run: the loss on fixed prompts, w and μ for every head, and the full QK and OV."""
 
     def __init__(self, run: Run, device: torch.device) -> None:
         self.run, c = run, run.config

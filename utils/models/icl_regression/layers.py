@@ -47,7 +47,7 @@ class QueryLayer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # a minus sign in the keys too would cancel this minus sign
+            if init == "oppo_small_id":  # only in the queries: a minus sign in the keys would cancel it
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))
@@ -121,7 +121,7 @@ class Stack(nn.Module):
 
 
 def build_model(config: RegressionConfig) -> QueryLayer | Stack:
-    """Build the untrained model for a configuration from its seed. The global random state does not change."""
+    """Build the untrained model for `config`, using its seed. The global random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         if config.n_layers == 1:
@@ -136,7 +136,7 @@ def build_model(config: RegressionConfig) -> QueryLayer | Stack:
 
 
 def circuits(model: nn.Module) -> tuple[Float[Tensor, "layers heads D D"], list[Float[Tensor, "heads D n_out"]]]:
-    """Return the two products of every head: QK for all layers, and OV for each layer.
+    """Return the two products of every head: a tensor with QK for all layers, and a list with OV for each layer.
 
     `model` is a `QueryLayer`, a `Stack`, or any module with the four projections of a `QueryLayer`. In a stack, the
     last layer's OV includes the final linear map.

@@ -61,7 +61,7 @@ SEEDS = dict.fromkeys(WAYS, 5) | dict.fromkeys(PROMPTS | STACKS, 3) | dict.fromk
 
 
 class MeanFreeLayer(QueryLayer):
-    """A layer that first subtracts the mean of the examples' y."""
+    """A layer that first subtracts the mean from the examples' y values."""
 
     def forward(self, z_q: Tensor, z: Tensor, allowed: Tensor | None = None) -> Tensor:
         """Return the output for each question."""

@@ -1,4 +1,4 @@
-"""Measure calibration: how often first answers are right, for each degree of confidence."""
+"""Measure calibration: for each degree of confidence, the share of learners' first answers that are right."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from utils.learning.sharing import CONFIDENCE, SharedFile
 
 @dataclass(frozen=True)
 class Calibration:
-    """The first answers of one kind that learners gave with the same confidence.
+    """The first answers that learners gave to one kind of question with the same confidence.
 
     Attributes:
         kind: "predictions" or "quizzes".
         sure: the confidence, or "" if the learner did not say.
         learners: the learners who gave at least one of these answers.
-        right: the share of these answers that are right. The interval takes account of the answers of one learner not
-            being independent.
+        right: the share of these answers that are right. The interval takes into account that the answers of one
+            learner are not independent.
     """
 
     kind: str

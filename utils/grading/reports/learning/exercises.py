@@ -25,11 +25,11 @@ class Quartiles(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of learners in one exercise, up to the first attempt that passes, or up to the last if none passes.
+    """The effort of learners in one exercise. Attempts after a learner's first passed attempt do not count.
 
     Attributes:
         learners: the numbers of the learners who attempted the exercise.
-        passed: the share of them who passed.
+        passed: the share of these learners who passed.
         attempts: the quartiles of the number of attempts.
         minutes: the quartiles of the time that a learner spent on all attempts; None if the time is known for too few
             learners. A pause of more than an hour does not count.
@@ -45,11 +45,11 @@ class Effort:
 
 @dataclass(frozen=True)
 class Transfer:
-    """The first attempts at a transfer exercise.
+    """The success of learners' first attempts at a transfer exercise.
 
     Attributes:
         learners: the numbers of the learners who attempted any member of its family.
-        first_attempt: the share of them whose first attempt passed.
+        first_attempt: the share of these learners whose first attempt passed.
     """
 
     lesson: str
@@ -94,7 +94,7 @@ def measure_transfer(learners: Sequence[SharedFile]) -> list[Transfer]:
 
 
 def _attempts_by_learner(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[int, list[Attempt]]]:
-    """Group the attempts by (lesson, exercise) and learner. Omit the attempts after the first passed attempt."""
+    """Group the attempts by (lesson, exercise) and learner. Omit attempts after a learner's first passed attempt."""
     grouped: dict[tuple[str, str], dict[int, list[Attempt]]] = defaultdict(dict)
     for number, learner in enumerate(learners):
         for key, attempts in attempts_by_exercise(learner.attempts).items():

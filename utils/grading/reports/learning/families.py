@@ -10,7 +10,7 @@ from utils.grading.reports.tally import share_words
 
 
 def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str], str]:
-    """Return the family of each misconception: the same mistake has the same family in all exercises.
+    """Return the family of each misconception. A family contains the same mistake in several exercises.
 
     Two misconceptions are the same mistake if they come from the same entry in the catalogue of shared mistakes. Any
     other misconception joins a family if it has the same id, and its message resembles at least half of the family's
@@ -32,7 +32,7 @@ def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str]
 
 
 def _group_entries(entries: list[tuple[str, Misconception]]) -> list[list[tuple[str, Misconception]]]:
-    """Group misconceptions that have the same id by their messages. The catalogue's group comes first."""
+    """Group misconceptions with the same id by the similarity of their messages. The catalogue's group comes first."""
     in_catalogue = [entry for entry in entries if entry[1].catalogue]
     groups = [in_catalogue] if in_catalogue else []
     for entry in entries:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 LEVEL = 0.95
 UPPER = (1 + LEVEL) / 2  # the probability below the upper limit
-ROUNDING = 1e-12  # a variance below this number is 0, computed with rounding errors
+ROUNDING = 1e-12  # a variance below this number counts as 0, because only rounding errors make it positive
 INSTALL = 'scipy is not installed, and the report on learning needs it. Install it with: pip install -e ".[grade]"'
 
 
@@ -54,16 +54,17 @@ def estimate_share(part: int, whole: int) -> Estimate:
 
 
 def estimate_clustered_share(parts: Sequence[int], wholes: Sequence[int]) -> Estimate:
-    """Return the share of all answers to which something applies, if each learner gives several answers.
+    """Return a share of answers with its interval. Each learner may give several answers.
 
     The answers of one learner are not independent. Wilson's interval therefore uses the effective number of answers
-    (Kish, Survey Sampling, 1965): so many independent answers would determine the share as precisely as these answers
-    do. The quantile of Student's t takes account of the small number of learners. If the learners do not differ at all,
-    the effective number of answers is unknown, and each learner counts as one answer.
+    (Kish, Survey Sampling, 1965). This many independent answers would determine the share with the same precision. The
+    quantile of Student's t takes account of the small number of learners. If the learners do not differ at all, the
+    effective number of answers is unknown, and each learner counts as one answer.
 
     Args:
-        parts: for each learner, the number of answers to which it applies.
-        wholes: for each learner, the number of answers, at least 1, in the same order. There are at least two learners.
+        parts: for each learner, the number of answers that the share counts, such as the right answers.
+        wholes: for each learner in the same order, the number of all answers, at least 1. There are at least two
+            learners.
     """
     learners, answers = len(parts), sum(wholes)
     share = sum(parts) / answers
@@ -92,7 +93,7 @@ def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -
     learner is in both groups, the two shares are correlated. The interval accounts for this correlation.
 
     Args:
-        first, second: for each learner of a group, whether it applies to the learner. No group is empty.
+        first, second: for each learner of a group, whether the share counts this learner. Neither group is empty.
     """
     (p1, low1, high1), (p2, low2, high2) = (estimate_share(sum(g.values()), len(g)) for g in (first, second))
     variance1, variance2 = p1 * (1 - p1) / len(first), p2 * (1 - p2) / len(second)
@@ -109,10 +110,10 @@ def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -
 def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate | None:
     """Return the average of the numerators divided by the average of the denominators, with Fieller's interval.
 
-    The interval contains each ratio r for which a t test does not reject that numerator - r * denominator is 0 on
-    average (Fieller, Some problems in interval estimation, 1954). These ratios solve a quadratic inequality. There is
-    no interval if the average of the denominators does not differ significantly from 0, or if numerator and denominator
-    have the same ratio for all learners.
+    The interval contains each ratio r for which a t test does not reject the hypothesis that
+    numerator - r * denominator is 0 on average (Fieller, Some problems in interval estimation, 1954). These ratios
+    solve a quadratic inequality. There is no interval if the average of the denominators does not differ significantly
+    from 0, or if numerator and denominator have the same ratio for all learners.
 
     Args:
         numerators, denominators: one number for each learner, in the same order. There are at least two learners.

@@ -1,8 +1,9 @@
 """Measure learning with the concept inventory: gain, retention, and how well each item works.
 
-A score is the share of the items of a sitting that are answered correctly; a skipped item is not correct. The gain is
-the gain of the averages: the average improvement divided by the average room for improvement. The average of the
-learners' own gains is biased, because a learner with a high first score has little room, and guesses then dominate.
+A score is the share of correct answers among all items of a sitting; a skipped item counts as wrong. The gain is the
+gain of the averages: the average improvement divided by the average room for improvement. The average of the learners'
+own gains would be biased: if a learner's first score is high, there is little room for improvement, and the gain
+depends mostly on guesses.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ class Gain:
 
 @dataclass(frozen=True)
 class Choice:
-    """A wrong choice of an item.
+    """A wrong choice that learners made in an item.
 
     Attributes:
         name: the misconception as exercise/misconception; "" if learners skipped the item; None for the choices that
             too few learners made, counted together.
-        share: the share of all learners of the sitting.
+        share: the share of this choice among all learners who saw the item.
     """
 
     name: str | None
@@ -85,7 +86,7 @@ class InventoryResult:
 
 
 def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
-    """Return the gain, the retention and the results of each item."""
+    """Return the gain, the retention, and a result for each item."""
     sittings: dict[int, dict[int, Sitting]] = {BEFORE: {}, AFTER: {}, LATER: {}}
     for number, learner in enumerate(learners):
         for answer in learner.inventory:

@@ -1,7 +1,7 @@
 """Measure what learners do after they read a message: do they pass, stop, or make the same mistake again later?
 
-For each message, only a learner's first reading counts. Later readings depend on the first. If they counted too,
-learners who make no progress would have the most influence on the result.
+For each message, only a learner's first reading counts. Later readings depend on the first. If later readings counted
+too, learners who make no progress would have the most influence on the result.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class MessageEffect:
-    """Count the readers of a message who passed, who stopped, and the others.
+    """The effect of a message: what share of its readers then passed, and what share stopped.
 
     Attributes:
-        readers: the numbers of the learners who read it.
+        readers: the numbers of the learners who read the message.
         repaired: the share of the readers who pass within two further attempts.
         stopped: the share of the readers who stop after fewer than two further attempts. They count as not repaired.
         difference: `repaired` minus the same share for the number-only message of the exercise; None if there are too
@@ -65,7 +65,7 @@ class MessageEffect:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """A misconception that can return in a later lesson.
+    """How often a misconception returns in a later lesson.
 
     Attributes:
         name: the id of the misconception.
@@ -80,7 +80,7 @@ class Recurrence:
 
 
 def attempts_until_pass(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Return the attempts in their order, without those at an exercise that the learner has already passed."""
+    """Return a learner's attempts in order. Leave out attempts at an exercise that the learner has already passed."""
     passed: set[tuple[str, str]] = set()
     kept = []
     for attempt in attempts:
@@ -92,7 +92,7 @@ def attempts_until_pass(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 
 def attempts_by_exercise(attempts: Iterable[Attempt]) -> dict[tuple[str, str], list[Attempt]]:
-    """Return the attempts at each (lesson, exercise) up to the first that passed."""
+    """Map (lesson, exercise) to a learner's attempts in order. Leave out attempts after the first passed attempt."""
     grouped: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for attempt in attempts_until_pass(attempts):
         grouped[attempt.lesson, attempt.exercise].append(attempt)
@@ -102,9 +102,9 @@ def attempts_by_exercise(attempts: Iterable[Attempt]) -> dict[tuple[str, str], l
 def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
     """Return the effect of each message with enough readers, in the order of the lessons.
 
-    A reader who stops after the message, with fewer than two further attempts, counts as not repaired. Leaving these
-    readers out would favour messages after which learners give up. The result also contains the share of these readers:
-    `repaired` can be too low by at most this share.
+    Some readers stop: they do not pass, and make fewer than two further attempts. They count as not repaired, because
+    leaving them out would favour messages after which learners give up. The result also contains the share of these
+    readers: `repaired` can be too low by at most this share.
     """
     effects = []
     for outcomes_by_message in read_outcomes(learners).values():
@@ -132,7 +132,7 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
 
 
 def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[Message, dict[int, Outcome]]]:
-    """Return what each learner did after the first reading of each message, by (lesson, exercise) and message."""
+    """Return what learners did after they first read a message, by (lesson, exercise), message and learner."""
     outcomes: dict[tuple[str, str], dict[Message, dict[int, Outcome]]] = defaultdict(lambda: defaultdict(dict))
     for number, learner in enumerate(learners):
         for key, attempts in attempts_by_exercise(learner.attempts).items():
@@ -144,7 +144,7 @@ def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[
 
 
 def _outcome(following: Sequence[Attempt]) -> Outcome:
-    """Return the outcome of a reading from the next attempts (at most two)."""
+    """Return what a reader did after a message, from the reader's next attempts (at most two)."""
     if any(attempt.status == "passed" for attempt in following):
         return "passed"
     return "failed" if len(following) == FURTHER_ATTEMPTS else "stopped"
@@ -157,7 +157,7 @@ def message_of(attempt: Attempt) -> Message:
 
 
 def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[str, str], str]) -> list[Recurrence]:
-    """Return how often each misconception returns in a later lesson, after learners had repaired it.
+    """Return how often learners repeat a misconception in a later lesson after they repaired it.
 
     Args:
         families: for each (exercise, misconception), the name of the mistake, which is the same in several lessons.

@@ -30,7 +30,7 @@ PAGE = "learning.html"
 
 @dataclass(frozen=True)
 class LearningResult:
-    """All numbers of the page.
+    """All results on the page.
 
     Attributes:
         learners: the numbers of the learners who shared a file.
@@ -59,7 +59,7 @@ class ClassRecords:
 
 
 def read_class(handed_in: Path) -> ClassRecords:
-    """Read the file of each learner who shared one.
+    """Read the files that learners shared.
 
     A file with the same content as another student's file is left out: it is a copy, and each learner counts once.
 
@@ -92,7 +92,7 @@ def read_class(handed_in: Path) -> ClassRecords:
 
 
 def measure_class(learners: Sequence[SharedFile]) -> LearningResult:
-    """Compute all numbers of the page from the files of a class.
+    """Compute all results on the page from the files of a class.
 
     Raises:
         MissingPackageError: scipy is not installed.

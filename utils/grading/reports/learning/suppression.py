@@ -5,9 +5,9 @@ A group is the set of learners that a number describes, such as the readers of a
 1. The page shows no number about a group of fewer than five learners.
 2. `visible_groups` hides a further group if the hidden groups together have fewer than five learners. Otherwise, a
    reader could compute the number of hidden learners from the total.
-3. `rounded_count` rounds each number of learners to a multiple of five. A difference of two such numbers is not exact.
+3. `rounded_count` rounds each number of learners to a multiple of five. A difference of rounded numbers is not exact.
 
-If a function shows the same statistic for a group and for a part of it, it must also call `nested_groups_are_safe`.
+A function that shows the same statistic for a group and for a part of it must also call `nested_groups_are_safe`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def is_visible(learners: Collection[object]) -> bool:
-    """Return whether a group, with one entry for each learner, is large enough to be shown."""
+    """Return whether a group is large enough to be shown. `learners` has one entry for each learner."""
     return len(learners) >= SMALLEST
 
 
@@ -40,8 +40,8 @@ def visible_groups(groups: Mapping[Key, Collection[int]]) -> set[Key]:
 def nested_groups_are_safe(group: Collection[int], part: Collection[int]) -> bool:
     """Return whether the same statistic can be shown for a group and for a part of it.
 
-    From both statistics, a reader can compute the statistic of the learners outside the part. There must be either no
-    such learners, or at least five.
+    From both statistics, a reader can compute the statistic of the learners outside the part. Outside the part, there
+    must be either no learners or at least five.
     """
     rest = set(group) - set(part)
     return not rest or is_visible(rest)

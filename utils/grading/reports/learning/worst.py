@@ -1,9 +1,9 @@
 """List the messages that most need rewriting, with answers that led to them.
 
 A message's share is the share of its readers who pass within two further attempts. Messages are ordered by the upper
-limit of the 95 % interval of this share, the lowest limit first. A message comes early only if its share is low and
-many learners read it: with few readers, the interval is wide and its upper limit is high. The order does not depend on
-a comparison with a message that only shows wrong numbers, so exercises without such a message are included.
+limit of the 95 % interval of this share, the lowest limit first. A message comes early in the list only if its share is
+low and many learners read it: with few readers, the interval is wide and its upper limit is high. The order does not
+depend on a comparison with a message that only shows wrong numbers, so exercises without such a message are included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from utils.grading.reports.learning.suppression import rounded_count
 from utils.grading.reports.redact import redact_name
 from utils.grading.reports.tally import Mistake, Tally, read_columns, read_student_results
 
-CODE_LINES = 20  # the maximum number of lines shown of an answer
+CODE_LINES = 20  # The list shows at most this many lines of an answer.
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class WeakMessage:
 
 
 def rank_messages(effects: Iterable[MessageEffect]) -> list[MessageEffect]:
-    """Return the messages in order, beginning with the one that most needs rewriting."""
+    """Sort the messages. The message that most needs rewriting comes first."""
     return sorted(effects, key=lambda effect: (effect.repaired.high, effect.repaired.value, effect.message))
 
 
@@ -96,13 +96,13 @@ def read_graded_mistakes(results: Path, handed_in: Path) -> list[Mistake]:
 
 
 def _led_to(mistake: Mistake, message: Message) -> bool:
-    """Return whether a mistake in a graded answer leads to a message. Graded results contain no milestone."""
+    """Return whether a mistake in a graded answer leads to a message. Ignore milestones, which graded results lack."""
     same = mistake.exercise == message.exercise and mistake.id == message.misconception
     return same and (bool(mistake.id) or mistake.reason == message.reason)
 
 
 def misconception_source(misconception: Misconception) -> str:
-    """Return the source of a misconception. If it replaces steps of another function, return only these steps."""
+    """Return the source of a misconception. If it replaces steps of another function, return only the replacements."""
     steps = getattr(misconception.answer, "steps", None)
     if not steps:
         return _source(misconception.answer)
@@ -116,7 +116,7 @@ def _source(answer: object) -> str:
 
 
 def format_weak_messages(weak: Sequence[WeakMessage]) -> str:
-    """Return the list as text for a terminal."""
+    """Return the list of messages as text for a terminal."""
     blocks = []
     for number, message in enumerate(weak, start=1):
         effect = message.effect
