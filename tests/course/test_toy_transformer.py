@@ -798,10 +798,9 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
     assert answer_without("the command with its spaces", ignore_case=True) < 0.03
 
 
-@pytest.mark.claim(
-    "If the index of every answer position is lowered by one, 46 % of these letters change to the preceding letter."
-)
-@pytest.mark.claim("34 % change in the same way; if only the space's index is raised, 9 %.")
+@pytest.mark.claim("every answer position, lowered by one | 46 %")
+@pytest.mark.claim("the command and its two spaces, raised by one | 34 %")
+@pytest.mark.claim("only the space before the answer, raised by one | 9 %")
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )
