@@ -1045,3 +1045,11 @@ def test_an_interrupted_run_leaves_the_old_files(tmp_path, monkeypatch, snapshot
 def test_an_unknown_model_lists_the_known_models():
     run = CliRunner().invoke(app, ["train", "gpt3"])
     assert run.exit_code == 2 and "gpt2-mini" in run.output and "cogmodel" in run.output
+
+
+def test_decode_asks_for_a_single_text():
+    tokenizer = CharTokenizer()
+    ids = tokenizer.encode("ab upper", return_tensors="pt")
+    with pytest.raises(ValueError, match=r"shape \[seq\]; got shape \[1, 8\]\. Take a row, such as ids\[0\]"):
+        tokenizer.decode(ids)
+    assert tokenizer.decode(ids[0]) == "ab upper" and tokenizer.batch_decode(ids) == ["ab upper"]
