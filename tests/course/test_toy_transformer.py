@@ -798,10 +798,9 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
     assert answer_without("the command with its spaces", ignore_case=True) < 0.03
 
 
-@pytest.mark.claim(
-    "If the index of every answer position is lowered by one, 46 % of these letters change to the preceding letter."
-)
-@pytest.mark.claim("34 % change in the same way; if only the space's index is raised, 9 %.")
+@pytest.mark.claim("every answer position, lowered by one | 46 %")
+@pytest.mark.claim("the command and its two spaces, raised by one | 34 %")
+@pytest.mark.claim("only the space before the answer, raised by one | 9 %")
 @pytest.mark.claim(
     "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
 )
@@ -1046,3 +1045,11 @@ def test_an_interrupted_run_leaves_the_old_files(tmp_path, monkeypatch, snapshot
 def test_an_unknown_model_lists_the_known_models():
     run = CliRunner().invoke(app, ["train", "gpt3"])
     assert run.exit_code == 2 and "gpt2-mini" in run.output and "cogmodel" in run.output
+
+
+def test_decode_asks_for_a_single_text():
+    tokenizer = CharTokenizer()
+    ids = tokenizer.encode("ab upper", return_tensors="pt")
+    with pytest.raises(ValueError, match=r"shape \[seq\]; got shape \[1, 8\]\. Take a row, such as ids\[0\]"):
+        tokenizer.decode(ids)
+    assert tokenizer.decode(ids[0]) == "ab upper" and tokenizer.batch_decode(ids) == ["ab upper"]

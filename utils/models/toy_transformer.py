@@ -87,7 +87,16 @@ class CharTokenizer:
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
     def decode(self, ids: int | Iterable[int] | Int[Tensor, "*seq"]) -> str:
-        """Decode a sequence of ids, or a single id, to text. Token 0 is left out."""
+        """Decode a sequence of ids, or a single id, to text. Token 0 is left out.
+
+        Raises:
+            ValueError: the ids are a batch of texts.
+        """
+        if isinstance(ids, Tensor) and ids.dim() > 1:
+            raise ValueError(
+                f"decode needs the ids of one text, of shape [seq]; got shape {list(ids.shape)}. "
+                "Take a row, such as ids[0], or call batch_decode."
+            )
         flat = ids.tolist() if isinstance(ids, Tensor) else ids
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 

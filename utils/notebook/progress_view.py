@@ -51,9 +51,8 @@ class ProgressView:
         return load_warm_up(n, self.clock)
 
     def due(self) -> None:
-        """Print how many questions are due for review, or nothing if none is due."""
-        if sentence := due_sentence(self.clock):
-            print(sentence)
+        """Print how many questions are due for review."""
+        print(due_sentence(self.clock))
 
     def inventory(self) -> Any:
         """Show the form of the concept inventory that is due, or print why none is due."""
@@ -140,7 +139,7 @@ class ProgressView:
             facts = [f"{page.stem[:2]} {page.title}", f"{page.minutes} minutes" if page.minutes else "", page.summary]
             lines += [" · ".join(filter(None, facts)), *(f"  {item}" for item in page.exercises)]
         if self.answers.n_answers:
-            lines += [str(self.answers), *filter(None, [due_sentence(self.clock)])]
+            lines += [str(self.answers), due_sentence(self.clock)]
         if self.n_passed:
             lines.append(SHOWN)
         return "\n".join(lines)

@@ -14,9 +14,11 @@ AT_MOST = 3  # questions in a warm-up, unless the learner asks for another numbe
 
 
 def due_sentence(clock: Clock = utc_now) -> str:
-    """Return how many questions are due, or "" if none is due."""
+    """Return a sentence that says how many questions are due for review."""
     n = len(due_questions(clock()))
-    return f"{n} {'question is' if n == 1 else 'questions are'} due for review: progress().warm_up()." if n else ""
+    if not n:
+        return "No question is due for review."
+    return f"{n} {'question is' if n == 1 else 'questions are'} due for review: progress().warm_up()."
 
 
 def load_warm_up(n: int = AT_MOST, clock: Clock = utc_now) -> WarmUp:

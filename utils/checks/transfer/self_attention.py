@@ -101,7 +101,7 @@ def _mistakes(score, wrap=lambda answer: answer, **more):
 
 transfer_family(
     "mix_values",
-    lesson=LessonTask("the first axis is the text and the scores are only divided by the root of `d_out`", _mix),
+    lesson=LessonTask("the first axis is the text and the scores are divided by the square root of `d_out`", _mix),
     large_scores=(0, 1),
     cases=lambda rand: [
         case(rand(*shape), *(rand(shape[-1], d_out) for _ in range(3)))
