@@ -95,7 +95,9 @@ def test_a_class_of_two(hub: Hub, chromium: Browser) -> None:
     path = hub.source / "solutions" / f"{LESSON}.md"
     first = path.read_text(encoding="utf-8")
     (docstring,) = re.findall(r'def softmax\(.*\n    """(.+)"""', first)
-    second = first.replace(docstring, "Positive numbers, in another sentence.") + "\nA sentence of the second release.\n"
+    second = (
+        first.replace(docstring, "Positive numbers, in another sentence.") + "\nA sentence of the second release.\n"
+    )
     path.write_text(second, encoding="utf-8")
     hub.publish()
     for user, body in (("ada", RIGHT), ("bob", WRONG)):

@@ -21,7 +21,7 @@ AGAIN = "coginst vendor"
 
 
 class VendorError(ValueError):
-    """A package cannot be fetched, is missing or damaged, or has the wrong version. The message names the remedy."""
+    """A package cannot be fetched, is missing or damaged, or has the wrong version. The message says what to do."""
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,10 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 
 
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
-    """Infer the shape of the random mask. An axis gets size 1 if all its entries agree and chance is no explanation."""
+    """Infer the shape of the random mask.
+
+    An axis gets size 1 if all its entries agree, and random entries would hardly ever agree.
+    """
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]

@@ -736,8 +736,8 @@ exercise(
             initial_parameters=fix_arguments(_initial_parameters, order="qkvro"),
         ),
         "reference-is-the-key": _layer.replace(names="qkkv").wrong(
-            "W_k also computes the references, so key and reference of a position are the same vector. Use W_r, which"
-            " has its own weights, for the references."
+            "W_k also computes the references, so the key and the reference of each position are the same vector. Use"
+            " W_r, which has its own weights, for the references."
         ),
         "softmax-over-queries": _wrong.wrong_axis(
             "Your softmax runs along the queries. For each query, the weights over the keys (along the last axis)"

@@ -284,7 +284,7 @@ def _deviations(numbers, n, L, d, noise_std):
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
-    # Round to multiples of 1/2.6 octave. With this step, no misconception is close to a rounding border.
+    # Round to multiples of 1/2.6 octaves, because no misconception lies near a boundary of this rounding.
     octaves = (octaves * 2.6).round() / 2.6
     octaves = torch.where(octaves == 0, (numbers - ideal).sign() / 4, octaves)
     deviations = torch.where(_SIZES & (ideal > 0), octaves, (numbers - ideal).sign())

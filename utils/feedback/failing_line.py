@@ -149,7 +149,7 @@ def explain_none(failure: Failure) -> str:
 
 
 def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield (operation, operand) for each operand that may be the None in the text of an error."""
+    """Yield (operation, operand) for each operand whose value may be the None that an error's text mentions."""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", text)
     binary = re.search(r"unsupported operand type\(s\) for (\S+?)=?: '(\w+)' and '(\w+)'", text)
     for n in nodes:

@@ -1,6 +1,7 @@
 """Find parts of the inputs that an answer wrongly ignores or wrongly uses.
 
-Gradients suggest such parts. To confirm a suggestion, the answer and the oracle run again after a change of the part.
+Gradients suggest such parts. To confirm a suggestion, this module changes the part, and runs the answer and the oracle
+again.
 """
 
 from __future__ import annotations

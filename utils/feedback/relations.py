@@ -112,7 +112,7 @@ _POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", 
 
 
 def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
-    """Describe the factors as a power of one named size, such as "1/√3, and `d_in` is 3"; "" if no size matches."""
+    """Return text such as "1/√3, and `d_in` is 3" if the factors are a power of a named size; otherwise return ""."""
     found = []
     for power, form in _POWERS.items():
         for name in pairs[0].named_sizes():

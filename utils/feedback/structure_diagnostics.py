@@ -73,7 +73,10 @@ def _tuple_message(probe: Probe, call: str, yours: tuple | list, expected: tuple
 
 
 def _without_facts(probe: Probe, trial: Trial) -> Any:
-    """Return the expected result, without its last item (facts) if the view derived none from the answer's result."""
+    """Return the expected result.
+
+    Its last item, the facts, is left out if no facts could be computed from the answer's result.
+    """
     yours, expected, specs = trial.yours.value, trial.expected.value, probe.exercise.specs
     if not isinstance(expected, tuple) or len(specs) < 2 or not specs[-1].is_facts:
         return expected

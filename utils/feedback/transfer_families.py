@@ -128,7 +128,7 @@ def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> M
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
-    """Return the answers to the other tasks, as misconceptions of one member."""
+    """Return misconceptions of one member: for each other task of the family, its right answer."""
     own = f"In your task, {members[id].clause}."
     wrong = {
         OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")

@@ -312,7 +312,7 @@ def _sum_rows(rows: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Return the rows of the table in the docs by exercise. The key "all" contains the totals."""
+    """Read the table of `docs/mutants.md` into a dict from exercise to row. The key "all" contains the totals."""
     rows = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
     return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 

@@ -1,4 +1,4 @@
-"""Create the student's text of a lesson: replace its answers with stubs, so that the code still parses.
+"""Create the student copy of a lesson: replace the answers with stubs, so that the code still parses.
 
 The markers come from `utils.lessons.markers`. `strip_cell` renders the student's version of one cell, and
 `strip_answers` inserts these versions into the lesson. Text outside the markers does not change.

@@ -154,7 +154,7 @@ def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
 
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
-    """Count how many of the 27 triples a causal `model` sorts by greedy generation."""
+    """Return the number of triples, out of 27, that a causal `model` sorts when it generates greedily."""
     return int(_sorts_correctly(model).sum())
 
 

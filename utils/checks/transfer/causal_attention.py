@@ -11,7 +11,7 @@ from utils.feedback.transfer_families import LessonTask, member, transfer_family
 
 
 def _steps_back(size):
-    """Return [size, size]: how many positions column j lies before row i. Later columns give negative numbers."""
+    """Return a table [size, size]. Entry [i, j] is i - j, so it is negative for later columns."""
     return torch.arange(size)[:, None] - torch.arange(size)
 
 

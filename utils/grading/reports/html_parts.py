@@ -1,4 +1,4 @@
-"""Fill the HTML templates of the report pages. The templates escape every text that is not marked as HTML."""
+"""Fill the HTML templates of the report pages. The templates escape all text that is not marked as HTML."""
 
 from __future__ import annotations
 
