@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.exercises.cell_code import CellCode
-from utils.exercises.exercise import case
+from utils.exercises.exercise import Float, case
 from utils.exercises.runner import InProcessRunner
 from utils.feedback.diagnose import diagnose
 from utils.feedback.milestones import match
@@ -374,3 +374,45 @@ def test_a_difference_that_lost_its_digits_is_named(declare_exercise):
     assert [t.line for t in report.trace if t.state == "wrong"] == [2]
     wrong_division = diagnose(ratio, answer(sums + "return x[:, :2] / (sums + 0.1)"))
     assert "loses digits" not in wrong_division.message, wrong_division.message
+
+
+def test_a_divisor_is_not_blamed_for_the_wrong_result(declare_exercise):
+    """The scalar on line 6 is right. Only line 7 computes a vector of the expected size."""
+    weighted = declare_exercise(
+        "mixed",
+        oracle=lambda x, w: (w[:, None] * x).sum(0),
+        milestones=lambda x, w: {"the weighted rows?": w[:, None] * x},
+        cases=lambda rand: [case(rand(4, 3), rand(4).softmax(0)), case(rand(5, 2), rand(5).softmax(0))],
+    )
+    wrong = answer(
+        """
+        total, rest = torch.zeros(x.shape[1]), 0.0
+        for i, row in enumerate(x):
+            if i != 1:
+                total = total + w[i] * row
+                rest = rest + w[i]
+        return total / rest
+        """,
+        "x, w",
+    )
+    report = diagnose(weighted, wrong)
+    assert [line.line for line in report.trace if line.state == "wrong"] == [7], report.message
+
+
+def test_no_step_is_missing_if_only_the_shape_of_the_result_is_wrong(declare_exercise):
+    numbers = torch.tensor([1.0, 2.0, 4.0])
+    weights = declare_exercise(
+        "weights",
+        oracle=numbers.softmax(0).round(decimals=4),
+        atol=1e-4,
+        cases=[case()],
+        returns=Float("seq"),
+        milestones=lambda: {"the powers?": numbers.exp(), "the weights": numbers.softmax(0)},
+    )
+    source = "weights = torch.softmax(numbers.unsqueeze(0), dim=1)\n"
+    names = {"torch": torch, "numbers": numbers}
+    linecache.cache["<cell>"] = (len(source), None, [source], "<cell>")
+    cell = CellCode("<cell>", source, dict(names))
+    exec(compile(source, "<cell>", "exec"), names)
+    report = diagnose(weights, names["weights"], cell)
+    assert report.reason == "shape" and "missing" not in report.message

@@ -165,3 +165,10 @@ def test_a_relation_between_lists(declare_exercise, wrong, name, snapshot):
 def test_the_first_wrong_item_of_a_list_is_named(declare_exercise, snapshot):
     counted = declare_exercise("counted", oracle=lambda n: list(range(n)), cases=[case(6), case(4)])
     assert failure_message(counted, lambda n: [0, 1, 2, *"abc"][:n]) == snapshot
+
+
+def test_numbers_that_are_off_by_different_amounts_have_no_offset(product):
+    """Each amount is close to the mean amount by the check's tolerance, but the amounts differ by a third of it."""
+    wrong = lambda x, y: x @ y + 3e-4 + 5e-5 * (-1.0) ** torch.arange(len(x))
+    assert diagnose(product, wrong).relation is None
+    assert diagnose(product, lambda x, y: x @ y + 3e-4).relation == "offset"

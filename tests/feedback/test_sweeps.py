@@ -334,3 +334,27 @@ def test_large_whole_numbers_must_be_equal(declare_exercise):
     )
     answers = [lambda ids: sum(ids), lambda ids: sum(ids) + 1]
     assert [diagnose(totals, with_name("total", answer)).status for answer in answers] == ["passed", "failed"]
+
+
+def test_a_report_with_numbers_only_names_a_condition(declare_exercise):
+    """The answers are wrong on the second case. A size or an option explains when."""
+    triangle = declare_exercise(
+        "triangle",
+        oracle=lambda size: torch.ones(size, size).tril(),
+        cases=lambda rand: [case(3), case(8)],
+    )
+    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 5) * 0.3)
+    assert report.reason == "difference"
+    assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 1100 instead of 3.")
+
+
+def test_a_report_with_numbers_only_names_an_option(declare_exercise):
+    def shifted(x, reverse=False):
+        return x.cumsum(-1) * (2 if reverse else 3)
+
+    exercise = declare_exercise(
+        "shifted", oracle=shifted, cases=lambda rand: [case(rand(2, 3), reverse=True), case(rand(4, 2), reverse=True)]
+    )
+    report = diagnose(exercise, lambda x, reverse=False: shifted(x, reverse) + (torch.sin(x) if reverse else 0))
+    assert report.reason == "difference"
+    assert report.message.endswith("In the same call, the answer is right when `reverse` is False instead of True.")

@@ -749,12 +749,16 @@ def _interleaved_blocks(model, name):
 
 
 def _qk_milestones(model):
-    weights = {"the weights of the queries": _blocks(model, "q"), "the weights of the keys": _blocks(model, "k")}
+    weights = {"each head's weights of the queries": _blocks(model, "q")}
+    weights |= {"each head's weights of the keys": _blocks(model, "k")}
     return {**weights, "the products of the weights": _qk_by_basis(model) * model.n_embd**0.5}
 
 
 def _ov_milestones(model):
-    return {"the weights of the values": _blocks(model, "v"), "the weights of the output": _o_blocks(model)}
+    return {
+        "each head's weights of the values": _blocks(model, "v"),
+        "each head's weights of the output": _o_blocks(model),
+    }
 
 
 _TRANSPOSED_LINEAR = "nn.Linear keeps its weight as [out, in] and multiplies by its transpose"

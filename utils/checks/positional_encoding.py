@@ -566,8 +566,8 @@ exercise(
             " the pair."
         ),
         "other-direction": _rotate.replace(at=lambda x: -_positions(x)).wrong(
-            "You rotate the pairs clockwise. Scores stay the same if queries and keys rotate the same way, but this"
-            " course rotates counter-clockwise, from the first entry of a pair towards the second."
+            "You rotate the pairs clockwise. In both directions, a score depends only on the difference of the"
+            " positions, but this course rotates counter-clockwise, from the first entry of a pair towards the second."
         ),
         "first-overwritten": Wrong(
             _rotate.replace(turn=lambda a, b, cos, sin: (a * cos - b * sin, (a * cos - b * sin) * sin + b * cos)),

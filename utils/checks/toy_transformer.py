@@ -355,7 +355,7 @@ exercise(
         _loss_case(rand, 2, 6, 4),
         _loss_case(rand, 3, 9, 7),
         _loss_case(rand, 5, 7, 11, scattered=True, note="with marked tokens at scattered positions"),
-        _loss_case(rand, 4, 6, 9, scale=12.0, note="with predictions that are sure and wrong"),
+        _loss_case(rand, 4, 6, 9, scale=40.0, note="with predictions that are sure and wrong"),
     ],
     returns=Float(),
     differentiable=True,
@@ -626,7 +626,7 @@ exercise(
     misconceptions={
         "old-gradients-added": _training_step.replace(forget=False).wrong(
             "The gradients of an earlier step were still there, and backward added this batch's gradients to them."
-            " Clear the old gradients before backward; otherwise the step follows the sum over all batches so far."
+            " Clear the old gradients before backward; otherwise they become part of this step."
         ),
         "old-gradients-of-biases": _training_step.replace(cleared=lambda p: p.dim() > 1).wrong(
             "The old gradients of parameters with one axis, such as biases, were still there, and backward added this"

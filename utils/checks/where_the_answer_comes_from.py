@@ -639,6 +639,10 @@ def _which_entries_are_zero(probe):
         own = list(range(model.config.d_model))[head_columns(model, head)]
         if zero != own and trial.is_correct(probe.exercise):
             return None
+        partly = (value[..., own] == 0).all(-1)  # [batch, seq]
+        if zero != own and not message and partly.any() and not partly.all():
+            places = "in some texts" if not partly.any(1).all() else "at some positions"
+            message = f"In the input of out_proj in block {layer}, the head's entries are zero only {places}."
         if zero != own and not message:
             one = len(zero) == 1
             entries = (

@@ -146,7 +146,8 @@ exercise(
             "The term with the cube of x is missing. The argument of tanh should contain it."
         ),
         "square-for-cube": _tanh_form.replace(cube=lambda x: 0.044715 * x**2).wrong(
-            "You square x where the formula has the cube of x. The square makes the curve asymmetric around zero."
+            "You square x where the formula has the cube of x. Unlike the cube, the square has the same sign for x and"
+            " for -x."
         ),
         "root-forgotten": _tanh_form.replace(root=2 / math.pi).wrong(
             "You multiply by 2 / π, and the curve is too flat around zero. The formula has the square root of 2 / π."

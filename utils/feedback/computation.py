@@ -242,6 +242,18 @@ class Computation:
                 found.add(j)
         return sorted(found)
 
+    def without_operands(self, i: int, size: int) -> int:
+        """Return the call that combines the result of call `i` with other values to `size` numbers, if there is one.
+
+        Otherwise return `i`: its result has `size` numbers itself, or it is a row or an entry that is stacked with
+        others.
+        """
+        sizes = [0 if call.value is None else call.value.numel() for call in self.calls]
+        if sizes[i] in (0, size):
+            return i
+        whole = next((j for j in self.descendants(i) if sizes[j] == size), i)
+        return whole if self.calls[whole].name in ARITHMETIC else i
+
     def sources(self, i: int) -> set[int]:
         """Return the `ancestors` of a call and of all later calls that depend on its result."""
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))

@@ -256,7 +256,8 @@ class _Explanation:
         return self._with_origins(milestones | origins) if origins else milestones
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
-        first_wrong, wrong = wrong, self._wrong_step(wrong, following, -1)
+        first_wrong, size = wrong, self.milestones[following].value.numel()
+        wrong = self.computation.without_operands(self._wrong_step(wrong, following, -1), size)
         is_reached = any(k is not None for k in self.reached)
         if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
             return None  # the whole computation gives a wrong result, which the report says already
@@ -372,6 +373,9 @@ class _Explanation:
             return None
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
+            return None
+        same = (m.value.flatten() for m in (self.milestones[furthest], following))
+        if values_equal(*same, self.computation.atol):  # only the shape differs, which the report says already
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"

@@ -26,7 +26,7 @@ from utils.feedback.failure_report import TABLE_SIZE, report_failure
 from utils.feedback.phrases import call_text, name_list_text
 from utils.feedback.properties import report_broken_property
 from utils.feedback.report import Report
-from utils.feedback.sweeps import Finding, run_sweeps, with_sweep_tolerance
+from utils.feedback.sweeps import Finding, find_condition, run_sweeps, with_sweep_tolerance
 from utils.lessons.stubs import has_code_above_stub, has_code_after_stub
 
 SECOND_SEED = 1  # an answer that passes with the first seed must also pass with this seed
@@ -96,7 +96,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
-        return report_failure(probe)
+        return _with_condition(exercise, runner, report_failure(probe))
     # The second run finds hard-coded results. The first run has already checked the gradients.
     second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
@@ -130,6 +130,20 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
         report.reason, report.property, report.relation = "property", finding.sweep, None
     if finding.base is not None and report.reason == "property":
         report.message = _derivation_text(exercise, probe.runner, finding.base, finding.trial) + report.message
+    return report
+
+
+def _with_condition(exercise: Exercise, runner: Runner, report: Report) -> Report:
+    """If a report only shows numbers, add a condition under which the answer is wrong, if there is one."""
+    if report.reason != "difference" or report.relation or report.trace or exercise.kind == "value":
+        return report
+    found = find_condition(exercise, runner)
+    if found and found[0].is_correct(with_sweep_tolerance(exercise)):
+        report.message = _derivation_text(exercise, runner, found[0].case, found[1]) + report.message
+    elif found and (change := change_text(exercise, found[0].case, found[1].case)):
+        call = call_text(exercise, found[0].case)
+        start = "In the same call," if call in report.message else f"{call} is wrong, but"
+        report.message += f" {start} the answer is right when {change}."
     return report
 
 

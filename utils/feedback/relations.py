@@ -142,8 +142,13 @@ def _rounded(pairs: Pairs) -> str:
 
 
 def _offset(pairs: Pairs) -> str:
-    found = [float((p.yours - p.expected).mean()) for p in pairs]
-    if not all(p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) for o, p in zip(found, pairs)):
+    errors = [p.yours - p.expected for p in pairs]
+    found = [float(error.mean()) for error in errors]
+    # An offset that is not much larger than the tolerance says nothing: every number is then off by nearly the offset.
+    if not all(
+        p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) and float((error - o).abs().max()) < abs(o) / 20
+        for o, p, error in zip(found, pairs, errors)
+    ):
         return ""
     return f"Every number is off by the same amount, {found[0]:+.4g} in this case."
 

@@ -45,6 +45,7 @@ from utils.feedback.sweep_limits import MOST, cases_of_size, find_limits
 # give nan. If a lesson forbids this, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "large", "hidden rows")
 _MAY_GIVE_NAN = ("large", "hidden rows")
+CONDITIONS = ("sizes", "options", "numbers", "widths")  # sweeps whose changes name a condition in a report
 
 SWEEPS = {
     "state": "one object gets a shorter input, a longer input and the first input again, with and without gradients",
@@ -109,6 +110,29 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
         sweep = special.get(name, _sweep_cases)
         if finding := sweep(exercise, runner, name):
             return finding
+    return None
+
+
+def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | None:
+    """Find a trial of a base case and a trial of a derived case, of which exactly one is correct.
+
+    The answer is wrong on some of the exercise's cases. What changes from one case to the other is a condition under
+    which the answer is wrong. A wrong base case is used only with the sweep `options`, because a result of size 1 is
+    often right by chance.
+    """
+    tolerant, bases = with_sweep_tolerance(exercise), {}
+
+    def run(case: Case) -> Trial:
+        yours = parse_observation(exercise, case, runner.run(case))
+        return Trial(case, yours, cached_oracle_observation(exercise, case, False))
+
+    for name in CONDITIONS:
+        for base, case in derived_pairs(exercise, name) if name not in exercise.unswept else ():
+            first = bases[id(base)] = bases.get(id(base)) or run(base)
+            if first.is_correct(tolerant) or name == "options":
+                second = run(case)
+                if second.yours.failure is None and first.is_correct(tolerant) != second.is_correct(tolerant):
+                    return first, second
     return None
 
 

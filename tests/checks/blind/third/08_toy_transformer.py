@@ -68,7 +68,7 @@ def answer_loss(logits, tokens, asked):
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), target.flatten())
 
 
-# %% answer_loss right (passed): softmax, gather and logarithm by hand
+# %% answer_loss wrong (property finite): softmax, gather and logarithm by hand; right until the page asked for a finite loss
 def answer_loss(logits, tokens, asked):
     p = torch.softmax(logits[:, :-1], dim=-1)
     p = torch.gather(p, 2, tokens[:, 1:].unsqueeze(-1)).squeeze(-1)
