@@ -527,9 +527,9 @@ def test_after_a_written_c_no_head_is_needed(twenty):
     """
     after_c, after_b = (torch.tensor([[*map(sorting.VOCAB.index, text)]]) for text in ("ccb·bc", "bca·ab"))
     chance_of_c = lambda model, ids: model(ids)[0, -1, 1:].softmax(-1)[2]
+    model = trained()[0]
     with torch.no_grad():
         assert all(chance_of_c(sorting.without(model, 0, 1), after_c) > 0.8 for model in twenty[0])
-        model = trained()[0]
         assert chance_of_c(model, after_b) > 0.9 and chance_of_c(sorting.without(model, 0), after_b) < 0.1
     last = sorting.trace(model, "ccb")[2]
     assert last.chosen == "c" and last.weights[0, :2].sum() < 0.2

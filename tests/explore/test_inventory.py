@@ -206,7 +206,7 @@ def test_the_page_gets_no_correct_choice(show_sitting, number):
     go_to("Before you finish")(page)
     widget = Sitting(number).widget
     traits = json.dumps([dict(widget.start), dict(widget.state), page.state(), page.sent_messages()])
-    assert not re.search(r"correct|rationale|misconception|right", traits)
+    assert not re.search(r"\b(correct|rationale|misconception|right)\b", traits)
     for item in load_form("a") + load_form("b"):
         for label in item.choices.values():
             assert f'"{label}"' not in traits

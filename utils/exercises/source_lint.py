@@ -22,7 +22,7 @@ def find_lint(source: str) -> str | None:
     """Return the first finding in an answer's source as a sentence, or None. A source with a syntax error has none."""
     try:
         tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return None
     return next((message for node in ast.walk(tree) for lint in _LINTS if (message := lint(node))), None)
 

@@ -14,12 +14,20 @@ from functools import partial
 
 from torch import Tensor
 
-from utils.exercises.compare import difference_mask, values_equal
-from utils.exercises.observe import collect_tensors, is_float
+from utils.exercises.compare import values_equal
+from utils.exercises.observe import is_float
 from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import VIEWS, Computation
-from utils.feedback.departure_text import Departure, label_text, list_text, sentence_case, trace_lines
+from utils.feedback.departure_text import (
+    Departure,
+    label_text,
+    list_text,
+    other_value_text,
+    sentence_case,
+    trace_lines,
+)
 from utils.feedback.milestones import (
+    ambiguity,
     differs_in_one_size,
     expected_values,
     has_slice_shape,
@@ -45,7 +53,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
     if probe.exercise.milestones is None:
         return None
     usable = [t for t in wrong if t.case.fill and not t.case.train and not _has_right_tensor(probe, t)]
-    for trial in sorted(usable, key=_ambiguity):
+    for trial in sorted(usable, key=ambiguity):
         expected = expected_values(probe, trial)
         calls = probe.runner.trace(trial.case) if expected and expected.milestones else []
         if expected and calls:
@@ -66,14 +74,6 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
     )
 
 
-def _ambiguity(trial: Trial) -> tuple:
-    """Return a sort key. Trials on which different computations probably give different results get low keys."""
-    tensors = collect_tensors(list(trial.case.args))
-    sizes = [size for tensor in tensors for size in set(tensor.shape)]
-    equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
-    return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
-
-
 class _Explanation:
     """Explains where a computation departs from the milestones."""
 
@@ -88,7 +88,9 @@ class _Explanation:
         if empty := self._empty_result():
             return empty
         if last in reached:
-            return None if self._is_returned(last) else self._changed_afterwards(last)
+            # If the result is no tensor of floats, such as a tensor of ids, the last milestone is not the result.
+            is_result = is_float(self.trial.expected.value) and not self._is_returned(last)
+            return self._changed_afterwards(last) if is_result else None
         if unused := self._unused_result():
             return unused
         result = self.trial.yours.value[0] if isinstance(self.trial.yours.value, tuple) else self.trial.yours.value
@@ -111,7 +113,9 @@ class _Explanation:
 
     def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
         """Return the milestone that should follow: one similar to the wrong result, or else the next required one."""
-        rest = [k for k in range(furthest + 1, len(self.milestones)) if k not in reached]
+        own = self.computation.ancestors(wrong)
+        unreached = [(k, m.parents) for k, m in enumerate(self.milestones) if k not in reached]
+        rest = [k for k, parents in unreached if k > furthest or (parents and parents <= own)]
         required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
         return self._most_similar(wrong, rest) or next(required, None)
 
@@ -200,14 +204,7 @@ class _Explanation:
         return self._departure(sentence, wrong, following)
 
     def _other_value(self, wrong: int, following: int) -> str:
-        """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
-        value, expected = self.calls[wrong].value, self.milestones[following].value
-        if value is None or value.shape != expected.shape or not is_float(value):
-            return "a different result"
-        n_equal = int((~difference_mask(value, expected, self.computation.atol)).sum())
-        if not n_equal:
-            return "different numbers"
-        return f"a result in which only {n_equal} of {value.numel()} numbers are right"
+        return other_value_text(self.calls[wrong].value, self.milestones[following].value, self.computation.atol)
 
     def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
         """Find an input whose lost digits explain the wrong numbers of a call. Return it and its worst number."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from utils.exercises.compare import difference_mask
+from utils.exercises.observe import is_float
 from utils.feedback.computation import Computation
 from utils.feedback.report import TraceLine
 
@@ -74,6 +76,14 @@ def trace_lines(computation: Computation, wrong_line: int | None, expected: str 
     at = next((i for i, line in enumerate(lines) if line.line == wrong_line), 0)
     start = max(0, min(at - MOST_LINES // 2, len(lines) - MOST_LINES))
     return lines[start : start + MOST_LINES]
+
+
+def other_value_text(value: Tensor | None, expected: Tensor, atol: float) -> str:
+    """Describe a wrong value. If it has the expected shape, say how many of its numbers are right."""
+    if value is None or value.shape != expected.shape or not is_float(value):
+        return "a different result"
+    n_equal = int((~difference_mask(value, expected, atol)).sum())
+    return f"a result in which only {n_equal} of {value.numel()} numbers are right" if n_equal else "different numbers"
 
 
 def list_text(labels: Sequence[str]) -> str:

@@ -55,11 +55,16 @@ def is_telling(value: Tensor) -> bool:
 
 
 def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
-    """Tell whether two tensors have the same numbers in the same order. Their shapes may differ."""
+    """Tell whether two tensors have the same numbers in the same order. Their shapes may differ.
+
+    Rounding errors grow with the largest numbers of a tensor, so the tolerance near zero does too.
+    """
     if a.numel() != b.numel() or is_float(a) != is_float(b):
         return False
     first, second = (tensor.detach().flatten().cpu().to(torch.float64) for tensor in (a, b))
-    return bool(torch.isclose(first, second, rtol=atol, atol=min(atol, NEAR_ZERO), equal_nan=True).all())
+    largest = float(second.nan_to_num(0.0, 0.0, 0.0).abs().max()) if second.numel() else 0.0
+    near_zero = min(atol, NEAR_ZERO) * max(1.0, largest)
+    return bool(torch.isclose(first, second, rtol=atol, atol=near_zero, equal_nan=True).all())
 
 
 def match(value: Tensor, milestone: Tensor, atol: float = ATOL) -> Match | None:
@@ -171,10 +176,13 @@ def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the share of equal numbers among a milestone's finite, nonzero numbers; 0 if the shapes differ."""
+    """Return the share of equal numbers among a milestone's finite numbers; 0 if the shapes differ.
+
+    Numbers close to 0 or 1 are left out, because saturated weights and masks contain them too.
+    """
     if value is None or value.shape != milestone.shape or not is_float(value):
         return 0.0
-    compared = milestone.isfinite() & (milestone != 0)
+    compared = milestone.isfinite() & (milestone.abs() > 1e-3) & ((milestone - 1).abs() > 1e-3)
     equal = ~difference_mask(value, milestone, ATOL) & compared
     return float(equal.sum() / compared.sum().clamp(min=1))
 
@@ -260,6 +268,14 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     milestones = _without_untelling(milestones, [a for a in arguments if a.numel() > 2])
     steps = [(call.name, call.value) for call in recorder.calls if call.value is not None]
     return ExpectedValues(milestones, [*(("", argument) for argument in arguments), *steps])
+
+
+def ambiguity(trial: Trial) -> tuple:
+    """Return a sort key. Trials on which different computations probably give different results get low keys."""
+    tensors = collect_tensors(list(trial.case.args))
+    sizes = [size for tensor in tensors for size in set(tensor.shape)]
+    equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
+    return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
 
 
 def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:

@@ -73,11 +73,10 @@ def parse_answer(source: str) -> ast.Module:
     """
     try:
         return ast.parse(source)
-    except SyntaxError as error:
-        place = f"line {error.lineno}: " if error.lineno else ""
-        raise ValueError(
-            f"the answer does not parse ({place}{error.msg}), so it cannot run as a misconception."
-        ) from None
+    except (SyntaxError, ValueError) as error:  # until Python 3.11.3, a null byte raises ValueError
+        line = getattr(error, "lineno", None)
+        why = f"line {line}: {getattr(error, 'msg', error)}" if line else getattr(error, "msg", error)
+        raise ValueError(f"the answer does not parse ({why}), so it cannot run as a misconception.") from None
     except (RecursionError, MemoryError):
         raise ValueError("the answer is nested too deeply, so it cannot run as a misconception.") from None
 

@@ -59,7 +59,7 @@ def has_code_after_stub(source: str, name: str) -> bool:
     """
     try:
         tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return False
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return any(any(map(_is_answer_statement, _after_stub(function.body, name))) for function in functions)
@@ -76,7 +76,7 @@ def has_code_above_stub(source: str, name: str) -> bool:
     """
     try:
         tree = ast.parse(source := textwrap.dedent(source))
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return False
     lines = source.splitlines()
     blocks = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]

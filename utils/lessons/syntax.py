@@ -44,7 +44,7 @@ def parse_cell(cell: Cell) -> ast.Module | None:
     return ast.increment_lineno(tree, cell.line - 1) if tree else None
 
 
-def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
+def find_parse_errors(cell: Cell) -> dict[str, SyntaxError]:
     """Return the parse error of a cell, under each name that the cell seems to define.
 
     The dict is empty if the cell parses. The line in the error is relative to the cell.
@@ -52,7 +52,8 @@ def find_parse_errors(cell: Cell) -> dict[str, SyntaxError | ValueError]:
     source = strip_magics(cell.source) if cell.kind == "code" else None
     try:
         ast.parse(source or "")
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError) as problem:  # until Python 3.11.3, a null byte raises ValueError
+        error = problem if isinstance(problem, SyntaxError) else SyntaxError(str(problem))
         return {defined or assigned: error for defined, assigned in _DEFINES.findall(cell.source)}
     return {}
 

@@ -141,5 +141,5 @@ def _defined_names(source: str) -> list[str]:
     """Return the names that a cell binds at its top level, or no names if the cell is not valid Python."""
     try:
         return bound_names(ast.parse(strip_magics(source) or ""))
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return []
