@@ -371,8 +371,8 @@ class _Explanation:
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
-        same = (m.value.flatten() for m in (self.milestones[furthest], following))
-        if values_equal(*same, self.computation.atol):  # only the shape differs, which the report says already
+        numbers = self.milestones[furthest].value.flatten()
+        if values_equal(numbers, following.value.flatten(), self.computation.atol):  # only the shape differs, which the report says already
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
