@@ -372,7 +372,9 @@ class _Explanation:
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
         numbers = self.milestones[furthest].value.flatten()
-        if values_equal(numbers, following.value.flatten(), self.computation.atol):  # only the shape differs, which the report says already
+        if values_equal(
+            numbers, following.value.flatten(), self.computation.atol
+        ):  # only the shape differs, which the report says already
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
