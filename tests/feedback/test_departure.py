@@ -416,3 +416,46 @@ def test_no_step_is_missing_if_only_the_shape_of_the_result_is_wrong(declare_exe
     exec(compile(source, "<cell>", "exec"), names)
     report = diagnose(weights, names["weights"], cell)
     assert report.reason == "shape" and "missing" not in report.message
+
+
+def test_rounding_errors_of_large_numbers_are_no_wrong_step(declare_exercise):
+    """The sums are right: another order of operations changes the digits of numbers near 0. Line 3 is wrong."""
+    scaled = declare_exercise(
+        "mixed",
+        oracle=lambda x, y: ((1000 * x) @ y).relu(),
+        milestones=lambda x, y: {"the sums": (1000 * x) @ y},
+        cases=lambda rand: [case(rand(40, 30), rand(30, 40)), case(rand(50, 30), rand(30, 20))],
+    )
+    wrong = "sums = x @ (y / 3) * 3000\nreturn sums.abs()"
+    report = diagnose(scaled, answer(wrong, "x, y"))
+    assert report.milestone == "the sums" and report.trace[-1].state == "wrong", report.message
+
+
+def test_a_milestone_before_a_result_of_ids_is_not_the_result(declare_exercise):
+    """The scores are right, and so is the next line. The answer returns too few ids."""
+    best = declare_exercise(
+        "mixed",
+        oracle=lambda x: (x @ x.mT).argmax(-1),
+        milestones=lambda x: {"the scores": x @ x.mT},
+        cases=lambda rand: [case(rand(4, 3)), case(rand(5, 2))],
+    )
+    report = diagnose(best, answer("scores = x @ x.mT\nids = scores.argmax(-1)\nreturn ids[1:]"))
+    assert report.status == "failed" and "changes" not in report.message
+
+
+def test_a_value_that_is_never_computed_comes_before_the_next_value(declare_exercise):
+    """The answer mixes x itself. The values are missing, so line 4 should lead to them, not to the mixture."""
+    mixture = declare_exercise(
+        "mixed",
+        oracle=lambda x: (x @ x.mT).softmax(-1) @ x.cumsum(-1).cos(),
+        milestones=lambda x: {
+            "the sums?": (sums := x.cumsum(-1)),
+            "the values": sums.cos(),
+            "the scores": (scores := x @ x.mT),
+            "the weights": scores.softmax(-1),
+        },
+        cases=lambda rand: [case(rand(4, 3)), case(rand(5, 2))],
+    )
+    lines = "sums = x.cumsum(-1)\nweights = (x @ x.mT).softmax(-1)\nvalues = sums.sin()\nreturn weights @ values"
+    report = diagnose(mixture, answer(lines))
+    assert report.departure == "the values", report.message
