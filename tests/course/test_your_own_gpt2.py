@@ -288,7 +288,7 @@ def test_a_wrong_input_and_a_wrong_result_get_different_messages(snapshot):
 @pytest.mark.parametrize(
     "name, old, new, departure, line",
     [
-        ("gelu", "torch.tanh(inner)", "torch.tanh(inner / 2)", "the result", "inner / 2"),
+        ("gelu", "torch.tanh(inner)", "torch.tanh(inner / 2)", "the values of tanh", "inner / 2"),
         ("MLP", "self.c_proj(gelu(", "self.c_proj(2 * gelu(", "the result of c_proj", "2 * gelu"),
         ("Block", "self.attn(self", "self.attn(2 * self", "the result of attn", "2 * self"),
         ("GPT", "x = block(x)", "x = block(x) * 1.1", "the stream after block 1", "x = block(x) * 1.1"),

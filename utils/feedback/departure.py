@@ -176,7 +176,8 @@ class _Explanation:
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
         first, wrong = wrong, self._wrong_step(wrong, following, furthest)
-        given = {furthest, max(self.computation.ancestors(wrong))}
+        nearest = max(self.computation.ancestors(wrong))
+        given = {nearest, furthest if following > furthest else nearest}
         source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
         is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
         is_extra, name = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong), None
