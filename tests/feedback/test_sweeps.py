@@ -358,3 +358,12 @@ def test_a_report_with_numbers_only_names_an_option(declare_exercise):
     report = diagnose(exercise, lambda x, reverse=False: shifted(x, reverse) + (torch.sin(x) if reverse else 0))
     assert report.reason == "difference"
     assert report.message.endswith("In the same call, the answer is right when `reverse` is False instead of True.")
+
+
+def test_a_case_that_is_nearly_right_is_no_condition(declare_exercise):
+    """With size 3, the result is off by more than the exercise's tolerance, so the report does not call it right."""
+    triangle = declare_exercise(
+        "triangle", oracle=lambda size: torch.ones(size, size).tril(), cases=lambda rand: [case(3), case(8)]
+    )
+    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + 5e-4 + (torch.arange(size) > 5) * 0.3)
+    assert report.reason == "difference" and "is right" not in report.message

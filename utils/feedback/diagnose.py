@@ -138,7 +138,7 @@ def _with_condition(exercise: Exercise, runner: Runner, report: Report) -> Repor
     if report.reason != "difference" or report.relation or report.trace or exercise.kind == "value":
         return report
     found = find_condition(exercise, runner)
-    if found and found[0].is_correct(with_sweep_tolerance(exercise)):
+    if found and found[0].is_correct(exercise):
         report.message = _derivation_text(exercise, runner, found[0].case, found[1]) + report.message
     elif found and (change := change_text(exercise, found[0].case, found[1].case)):
         call = call_text(exercise, found[0].case)

@@ -120,18 +120,19 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
     which the answer is wrong. A wrong base case is used only with the sweep `options`, because a result of size 1 is
     often right by chance.
     """
-    tolerant, bases = with_sweep_tolerance(exercise), {}
+    tolerant, bases = with_sweep_tolerance(exercise), {}  # a result near the tolerance is neither right nor wrong
 
     def run(case: Case) -> Trial:
         yours = parse_observation(exercise, case, runner.run(case))
-        return Trial(case, yours, cached_oracle_observation(exercise, case, False))
+        return compare_where_finite(case, yours, cached_oracle_observation(exercise, case, False), False)
 
     for name in CONDITIONS:
         for base, case in derived_pairs(exercise, name) if name not in exercise.unswept else ():
             first = bases[id(base)] = bases.get(id(base)) or run(base)
-            if first.is_correct(tolerant) or name == "options":
+            if first.is_correct(exercise) or name == "options":
                 second = run(case)
-                if second.yours.failure is None and first.is_correct(tolerant) != second.is_correct(tolerant):
+                right, wrong = (first, second) if first.is_correct(exercise) else (second, first)
+                if not second.yours.failure and right.is_correct(exercise) and not wrong.is_correct(tolerant):
                     return first, second
     return None
 
