@@ -722,3 +722,22 @@ def test_the_table_that_compares_two_models(model):
     rows = page()
     assert "| tokens | byte pairs, 50,257 | 01 | byte pairs, 128,256 |" in rows and model.config.vocab_size == 50257
     assert 25 - 20 + 1 == 6
+
+
+@pytest.mark.parametrize("rows, place", [("0", "in some texts"), (":, 0", "at some positions")])
+def test_a_head_that_is_removed_only_in_part_is_named(rows, place):
+    """The wrong answer sets the head's entries to zero only in the first text, or only at the first position."""
+    answer = AnswerFactory.from_name("without_head")
+    report = answer.judge(
+        "def without_head(model, tokens, layer, head):\n"
+        "    def silence(part, given):\n"
+        "        x, width = given[0].clone(), model.config.d_model // model.config.n_heads\n"
+        f"        x[{rows}][..., head * width : (head + 1) * width] *= 0.0\n"
+        "        return x\n"
+        "    hook = model.blocks[layer].attn.out_proj.register_forward_pre_hook(silence)\n"
+        "    try:\n"
+        "        return model(tokens)\n"
+        "    finally:\n"
+        "        hook.remove()\n"
+    )
+    assert f"the head's entries are zero only {place}." in report.message
