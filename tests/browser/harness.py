@@ -112,13 +112,20 @@ _DRAWN = """cell => {
 # JupyterLab shows a red broken link before each widget whose kernel has ended.
 _DISCONNECTED = """panel => [...panel.querySelectorAll('.jupyter-widgets-disconnected')]
     .filter(node => getComputedStyle(node, '::before').content !== 'none').length"""
+# The command saves, and then makes a checkpoint. Until it has ended, JupyterLab ignores another command to save.
 _SAVE = """() => {
-    const {saveState} = window.jupyterapp.shell.currentWidget.context;
+    const {commands, shell} = window.jupyterapp, {saveState} = shell.currentWidget.context;
+    let state = 'it was not tried';
+    const hear = (_, heard) => { state = heard; };
     window.saved = '';
-    saveState.connect(function heard(_, state) {
-        if (state === 'started') return;
-        window.saved = state;
-        saveState.disconnect(heard);
+    saveState.connect(hear);
+    commands.commandExecuted.connect(function ended(_, {id, result}) {
+        if (id !== 'docmanager:save') return;
+        commands.commandExecuted.disconnect(ended);
+        result.catch(() => {}).then(() => {
+            saveState.disconnect(hear);
+            window.saved = state;
+        });
     });
 }"""
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -36,6 +36,12 @@ NO_KERNELS = """async () => {
     return [...kernels.running()].length === 0;
 }"""
 
+# JupyterLab ignores a command to save until the last save has made its checkpoint.
+SLOW_CHECKPOINTS = """() => {
+    const {contents} = window.jupyterapp.serviceManager, create = contents.createCheckpoint.bind(contents);
+    contents.createCheckpoint = path => new Promise(done => setTimeout(done, 1000)).then(() => create(path));
+}"""
+
 
 @pytest.fixture
 def page_of_widgets(tmp_path: Path) -> Path:
@@ -149,6 +155,7 @@ def test_a_lesson_keeps_its_widgets_when_it_is_saved_after_a_restart(
         notebook = browser.open_in_reloaded_page(page, lab.notebook_url(lesson.name))
         page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
         browser.await_ready(page)
+        page.evaluate(SLOW_CHECKPOINTS)
         for source in ("x = 1", "x = 2"):
             notebook.type(notebook.code_cells().last, source)
             widgets_are_saved(notebook.save(lab.folder / lesson.name))
