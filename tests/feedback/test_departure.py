@@ -263,6 +263,14 @@ def test_a_line_that_repeats_another_value_is_named(product):
     assert "and so does line 2. No line gives the squares." in report.message
 
 
+def test_a_line_that_gives_one_value_twice_is_named(product):
+    """In a loop, one line gives a value row by row. This is no repetition."""
+    report = diagnose(product, answer("a, b = x.cumsum(-1), x.cumsum(-1)\nreturn a @ b.mT", "x, y"))
+    assert "gives the sums twice. No line gives the squares." in report.message, report.message
+    report = diagnose(product, answer("a = torch.stack([row.cumsum(-1) for row in x])\nreturn a @ a.mT", "x, y"))
+    assert "twice" not in report.message, report.message
+
+
 def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(product):
     report = diagnose(product, answer("a = x.cumsum(-1)\na = a % 2\nb = y**2\nreturn a @ b.mT", "x, y"))
     assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)

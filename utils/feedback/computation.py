@@ -214,13 +214,15 @@ class Computation:
         return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
 
     def second_computation(self) -> tuple[int, int] | None:
-        """Return two calls on different lines that compute the same milestone independently, with the same function."""
+        """Return two calls that compute the same milestone independently, with the same function."""
         first: dict[tuple[int, str], int] = {}
         for i, (call, k) in enumerate(zip(self.calls, self.reached)):
             if k is None or call.name in VIEWS:
                 continue
             earlier = first.setdefault((k, call.name), i)
-            if self.calls[earlier].line != call.line and i not in self.descendants(earlier):
+            is_slice = call.value is None or call.value.numel() < self.milestones[k].value.numel()
+            is_loop = is_slice and self.calls[earlier].line == call.line
+            if i != earlier and not is_loop and i not in self.descendants(earlier):
                 return earlier, i
         return None
 

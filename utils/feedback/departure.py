@@ -335,12 +335,13 @@ class _Explanation:
         k = self.reached[repeated[0]] if repeated else None
         if missing is None or repeated is None or k is None or not self.milestones[k].is_leaf:
             return None
-        first, second = repeated
+        first, second = (self.calls[i].line for i in repeated)
+        times = " twice" if first == second else f", and so does line {first}"
         sentence = (
-            f"{sentence_case(self._line(second))} gives {self._label(second)}, and so does line"
-            f" {self.calls[first].line}. No line gives {self.milestones[missing].label}."
+            f"{sentence_case(self._line(repeated[1]))} gives {self._label(repeated[1])}{times}."
+            f" No line gives {self.milestones[missing].label}."
         )
-        return Departure(sentence, self._trace_lines(self.calls[second].line, self.milestones[missing].label))
+        return Departure(sentence, self._trace_lines(second, self.milestones[missing].label))
 
     def _unused_result(self) -> Departure | None:
         """Report that the answer computes a milestone, but then continues from an earlier milestone."""
@@ -372,10 +373,9 @@ class _Explanation:
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
-        numbers = self.milestones[furthest].value.flatten()
-        if values_equal(
-            numbers, following.value.flatten(), self.computation.atol
-        ):  # only the shape differs, which the report says already
+        # If only the shape differs, the report says so already.
+        numbers = [m.value.flatten() for m in (self.milestones[furthest], following)]
+        if values_equal(*numbers, self.computation.atol):
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
