@@ -97,6 +97,31 @@ def test_of_several_steps_on_a_line_the_closest_is_shown(divided):
     assert report.table.yours[0][0] == f"{float((x @ x.cumsum(-1).mT)[0, 0]) / 3:.4f}"
 
 
+def test_a_step_that_gives_multiples_of_an_optional_value_is_named(declare_exercise):
+    """Every number of the result is twice as large, so line 3 gives multiples of a milestone too."""
+    products = declare_exercise(
+        "mixed",
+        oracle=lambda x, y: y @ x.mean(0),
+        milestones=lambda x, y: {"the sums": x.sum(0), "the means?": x.mean(0), "the result": y @ x.mean(0)},
+        cases=lambda rand: [case(rand(4, 8), rand(8, 8)), case(rand(6, 8), rand(8, 8))],
+    )
+    report = diagnose(products, answer("means = x.sum(0) / 2\nreturn y @ means", "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [2] and report.departure == "the means", str(report)
+
+
+def test_an_operation_is_named_if_its_line_goes_on(declare_exercise):
+    """Line 2 gives the sums, and then the means, which have no name."""
+    products = declare_exercise(
+        "mixed",
+        oracle=lambda x, y: y @ x.mean(0),
+        milestones=lambda x, y: {"the sums": x.sum(0), "the result": y @ (x.sum(0) / len(x))},
+        cases=lambda rand: [case(rand(4, 8), rand(8, 8)), case(rand(6, 8), rand(8, 8))],
+    )
+    report = diagnose(products, answer("means = x.sum(0) / len(x)\nreturn y.T @ means", "x, y"))
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+    assert "`sum` on line 2" in report.message, report.message
+
+
 def test_a_right_step_without_a_name_is_not_marked_as_wrong(divided):
     body = "products = x @ x.cumsum(-1).mT\nscores = products / 3\nreturn torch.softmax(scores, -1) @ x"
     report = diagnose(divided, answer(body))

@@ -152,6 +152,19 @@ def test_rows_that_do_not_sum_to_one(declare_exercise, snapshot):
     assert property_message(weigh, lambda x: x.softmax(-2), "rows_sum_to_one") == snapshot
 
 
+def test_the_table_shows_the_case_that_the_message_is_about(declare_exercise):
+    """The rows of the first case sum nearly to one, so the message is about the second case."""
+    weigh = declare_exercise(
+        "weigh",
+        oracle=lambda x: x / x.sum(-1, keepdim=True),
+        cases=lambda rand: [case(torch.ones(1, 2)), case(torch.full((3, 2), 1e-3))],
+        properties=[rows_sum_to_one()],
+    )
+    report = diagnose(weigh, lambda x: x / (x.sum(-1, keepdim=True) + 1e-3))
+    assert "Row 0 of the weights sums to 0.6667" in report.message, str(report)
+    assert report.table.yours[0] == ["0.3333", "0.3333"], str(report)
+
+
 @pytest.fixture
 def running_mean(declare_exercise):
     def oracle(x):

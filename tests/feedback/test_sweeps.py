@@ -348,6 +348,16 @@ def test_a_report_with_numbers_only_names_a_condition(declare_exercise):
     assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 1100 instead of 3.")
 
 
+def test_a_note_of_every_wrong_case_is_the_condition(declare_exercise):
+    triangle = declare_exercise(
+        "triangle",
+        oracle=lambda size: torch.ones(size, size).tril(),
+        cases=lambda rand: [case(3), case(8, note="with eight rows")],
+    )
+    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 5) * 0.3)
+    assert "(with eight rows)" in report.message and "is right, but" not in report.message, report.message
+
+
 def test_a_report_with_numbers_only_names_an_option(declare_exercise):
     def shifted(x, reverse=False):
         return x.cumsum(-1) * (2 if reverse else 3)

@@ -14,6 +14,7 @@ from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 PRINTED = 6e-5  # the tolerance for expected values with four decimals
 SCORES = INPUTS @ QUERY  # wrong answers to later exercises use these scores
 DIVIDED_SCORES = SCORES / SCORES.sum()
+_OTHERS = [0, 2, 3, 4, 5]  # all words but the query
 
 exercise(
     "attn_scores_2",
@@ -170,6 +171,10 @@ exercise(
     atol=4e-5,  # accepts the numbers printed in the lesson, but not a sum with weights computed without exp
     returns=Float("d_in"),
     misconceptions={
+        "without-its-own-word": Wrong(
+            lambda: SCORES[_OTHERS].softmax(0) @ INPUTS[_OTHERS],
+            "You mixed only the other five words. A query also looks at its own word: the sum should have six terms.",
+        ),
         "plain-average": Wrong(
             lambda: INPUTS.mean(0),
             "This is the plain average of the six vectors: every token counts the same. Attention uses the weights:"

@@ -564,6 +564,11 @@ def _texts(rand):
     ]
 
 
+def _new_texts(ids, tokenizer):
+    beginnings = [tokenizer.decode(ids[:n]) for n in range(len(ids) + 1)]
+    return [longer[len(shorter) :] for shorter, longer in pairwise(beginnings)]
+
+
 exercise(
     "to_str_tokens",
     oracle=_pieces,
@@ -597,6 +602,11 @@ exercise(
         "still-ids": Wrong(
             lambda text, tokenizer: list(tokenizer.encode(text)),
             "These are still the ids. Each id stands for a piece of text; decode it to get that piece.",
+        ),
+        "new-text-of-longer-beginnings": Wrong(
+            lambda text, tokenizer: _new_texts(tokenizer.encode(text), tokenizer),
+            "You decoded longer and longer beginnings, and took the text that each token adds. A token with only some"
+            " of a character's bytes then adds no text; decode each id by itself.",
         ),
         "as-stored": Wrong(
             lambda text, tokenizer: _stored(text, tokenizer),

@@ -688,6 +688,12 @@ exercise(
             "The step ran in eval mode, which switches off layers such as dropout. A training step should run in"
             " training mode."
         ),
+        "eval-mode-until-the-step": _training_step.replace(
+            mode=False, move=lambda model, optimizer: (model.train(), optimizer.step())
+        ).wrong(
+            "You computed the loss in eval mode, which switches off layers such as dropout. A training step should run"
+            " in training mode from its first line."
+        ),
         "left-in-eval-mode": Wrong(
             _training_step.replace(returns=lambda loss, recompute: loss.item(), move=lambda m, o: (o.step(), m.eval())),
             "The step is right, but the model is in eval mode after it. The model is in training mode when your"

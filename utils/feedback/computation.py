@@ -14,9 +14,11 @@ from utils.feedback.milestones import (
     ExpectedValues,
     Match,
     changes_nothing,
+    is_multiple,
     is_telling,
     match,
     matching_slices,
+    share_of_equal_numbers,
     trace_back,
 )
 
@@ -159,6 +161,11 @@ class Computation:
         """Tell whether the line of a call computes other numbers too."""
         return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
 
+    def continues_on_its_line(self, i: int) -> bool:
+        """Tell whether the line of a call computes other numbers from the result of the call."""
+        later = (self.calls[j] for j in self.descendants(i)[1:] if self.is_number(j))
+        return any(call.line == self.calls[i].line and call.name not in VIEWS for call in later)
+
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
@@ -243,6 +250,15 @@ class Computation:
             if found & set(self.inputs[j]):
                 found.add(j)
         return sorted(found)
+
+    def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
+        """Return the milestone that has most of the numbers of call `i`, or else the first proportional to them."""
+        value = self.calls[i].value
+        shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in candidates}
+        best = max(shares, key=lambda k: shares[k], default=None)
+        if best is not None and shares[best] >= 0.5:
+            return best
+        return next((k for k in candidates if is_multiple(value, self.milestones[k].value)), None)
 
     def without_operands(self, i: int, size: int) -> int:
         """Return the call that combines the result of call `i` with other values to `size` numbers, if there is one.

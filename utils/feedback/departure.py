@@ -35,7 +35,6 @@ from utils.feedback.milestones import (
     is_unrelated,
     lost_digits,
     match,
-    share_of_equal_numbers,
     similarity,
 )
 from utils.feedback.phrases import operation_text, shape_text
@@ -117,13 +116,14 @@ class _Explanation:
         unreached = [(k, m.parents) for k, m in enumerate(self.milestones) if k not in reached]
         rest = [k for k, parents in unreached if k > furthest or (parents and parents <= own)]
         required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
-        return self._most_similar(wrong, rest) or next(required, None)
+        similar = self.computation.most_similar(wrong, rest)
+        return next(required, None) if similar is None else similar
 
     def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
         """Return the milestone that the call `wrong` should give if it uses only arguments and parameters."""
         rest = [k for k in range(len(self.milestones)) if k not in reached]
         required = [k for k in rest if not self.milestones[k].is_optional]
-        similar, value = self._most_similar(wrong, rest), self.calls[wrong].value
+        similar, value = self.computation.most_similar(wrong, rest), self.calls[wrong].value
         if similar is not None or value is None:
             return similar
         leaves = (k for k in required if self.milestones[k].is_leaf)
@@ -135,11 +135,6 @@ class _Explanation:
             return following
         same_size = (k for k in required if value.numel() == self.milestones[k].value.numel())
         return next(same_size, following)
-
-    def _most_similar(self, wrong: int, candidates: list[int]) -> int | None:
-        shares = {k: share_of_equal_numbers(self.calls[wrong].value, self.milestones[k].value) for k in candidates}
-        best = max(shares, key=lambda k: shares[k], default=None)
-        return best if best is not None and shares[best] >= 0.5 else None
 
     def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
         """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
@@ -186,7 +181,8 @@ class _Explanation:
         if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
             return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
-        start = f"{sentence_case(self._line(source, with_operation=same_line))} gives {self._label(source)}"
+        start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
+        start = sentence_case(start)
         is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
         right = ", as it should" if is_sure else ""
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
@@ -246,7 +242,7 @@ class _Explanation:
         """Tell whether the milestone `following` needs a milestone that the call `wrong` does not use."""
         origins = self._with_origins(self.computation.ancestors(wrong))
         missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
-        return bool(missing) and self._most_similar(wrong, [following]) is None
+        return bool(missing) and self.computation.most_similar(wrong, [following]) is None
 
     def _with_origins(self, milestones: set[int]) -> set[int]:
         """Return the milestones and all milestones that they are computed from."""

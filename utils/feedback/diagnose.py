@@ -96,7 +96,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
-        return _with_condition(exercise, runner, report_failure(probe))
+        return _with_condition(probe, report_failure(probe))
     # The second run finds hard-coded results. The first run has already checked the gradients.
     second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
@@ -133,9 +133,14 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
     return report
 
 
-def _with_condition(exercise: Exercise, runner: Runner, report: Report) -> Report:
-    """If a report only shows numbers, add a condition under which the answer is wrong, if there is one."""
-    if report.reason != "difference" or report.relation or report.trace or exercise.kind == "value":
+def _with_condition(probe: Probe, report: Report) -> Report:
+    """If a report only shows numbers, add a condition under which the answer is wrong, if there is one.
+
+    If every wrong case has a note, such as "with large numbers", the note is the condition.
+    """
+    exercise, runner = probe.exercise, probe.runner
+    says_why = report.reason != "difference" or report.relation or report.trace
+    if says_why or exercise.kind == "value" or all(t.case.note for t in probe.trials if not t.is_correct(exercise)):
         return report
     found = find_condition(exercise, runner)
     if found and found[0].is_correct(exercise):

@@ -232,6 +232,11 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
         return None
     if mode := changed_mode_text(probe, trial):
         return f"The result is right, but {mode}"
+    if "." in extra[0]:
+        return (
+            f"The result is right, but `{extra[0]}` is different after the call: its values, or whether it needs or has"
+            " a gradient. The caller may still use the model, so leave it as it was."
+        )
     return (
         f"The result is right, but your code changed its input `{extra[0]}`. The caller may still need the old values:"
         f" compute something new instead of writing into `{extra[0]}`."

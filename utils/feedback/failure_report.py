@@ -44,6 +44,18 @@ WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
+def _with_table(probe: Probe, broken: Report) -> Report:
+    """Add the table of the case that the message is about: the first case for which the property says the same."""
+    shown = select_table_trial(probe)
+    for trial in probe.trials if shown else ():
+        alone = report_broken_property(Probe(probe.exercise, probe.runner, [trial]))
+        if alone is not None and alone.message == broken.message:
+            shown = trial
+            break
+    broken.table = build_table(probe, shown, include_call=True)
+    return broken
+
+
 def report_failure(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
     report = _explain_failure(probe)
@@ -140,8 +152,7 @@ def _explain_failure(probe: Probe) -> Report:
                 return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
     broken = report_broken_property(probe)
     if broken is not None:
-        broken.table = build_table(probe, select_table_trial(probe), include_call=True)
-        return broken
+        return _with_table(probe, broken)
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     relation = find_relation(probe, wrong)
     message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")

@@ -199,6 +199,12 @@ def similarity(value: Tensor | None, milestone: Tensor) -> float:
     return float(torch.cosine_similarity(*pair, dim=0).abs())
 
 
+def is_multiple(value: Tensor | None, milestone: Tensor) -> bool:
+    """Tell whether a value is a milestone times a positive factor."""
+    is_parallel = similarity(value, milestone) > 1 - 1e-6
+    return value is not None and is_parallel and float((value * milestone).sum()) > 0
+
+
 def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
     """Tell whether a value has a milestone's shape, but hardly any similarity to the milestone."""
     return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED

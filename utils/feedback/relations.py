@@ -13,7 +13,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.exercises.compare import difference_mask
 from utils.exercises.probe import Probe, ResultPart, Trial
 from utils.feedback.difference import differing_parts, select_reported_trial
 from utils.feedback.phrases import axis_names, part_text
@@ -30,14 +29,14 @@ class Relation(NamedTuple):
 
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
-    if any(isinstance(t.expected.value, dict) and _wrong_parts(probe, t) > 1 for t in wrong):
-        return None  # a relation for one tensor of a dict need not hold for the other wrong tensors
     reported = select_reported_trial(wrong) if wrong else None  # sentences about "this case" refer to the first pair
     wrong = sorted(wrong, key=lambda trial: trial is not reported)
-    parts = [(trial, part) for trial in wrong if (part := _wrong_part(probe, trial)) is not None]
+    parts = [(trial, part) for trial in wrong for part in _wrong_parts(probe, trial)]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
         return Relation("fact", "")  # the message already describes this difference in words
-    if not parts or len(parts) < len(wrong) or any(part.spec and part.spec.is_facts for _, part in parts):
+    if len({id(trial) for trial, _ in parts}) < len(wrong) or any(
+        part.spec and part.spec.is_facts for _, part in parts
+    ):
         sequence_relation = find_sequence_relation([(trial.yours.value, trial.expected.value) for trial in wrong])
         return Relation(*sequence_relation) if sequence_relation else None
     if isinstance(probe.exercise.returns, tuple) and len({part.index for _, part in parts}) > 1:
@@ -53,18 +52,12 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     return None
 
 
-def _wrong_part(probe: Probe, trial: Trial) -> ResultPart | None:
-    """Return the part of the result that the message describes, or None if a shape is wrong."""
+def _wrong_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
+    """Return the part of the result that the message describes; of a dict, all wrong parts; [] if a shape is wrong."""
     if any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial)):
-        return None
-    return next(iter(differing_parts(probe, trial)), None)
-
-
-def _wrong_parts(probe: Probe, trial: Trial) -> int:
-    atol, parts = probe.exercise.atol, probe.result_parts(trial)
-    return sum(
-        p.yours.shape != p.expected.shape or bool(difference_mask(p.yours, p.expected, atol).any()) for p in parts
-    )
+        return []
+    parts = differing_parts(probe, trial)
+    return parts if isinstance(trial.expected.value, dict) else parts[:1]
 
 
 def _pair(probe: Probe, trial: Trial, part: ResultPart) -> ResultPair:
@@ -99,11 +92,11 @@ def _factor(pairs: Pairs) -> str:
         return "All numbers have the wrong sign."
     named = _power_of_a_size(found, pairs)
     alone = all(p.expected.numel() == 1 for p in pairs)
+    if alone and not named and (len(pairs) == 1 or not constant):
+        return ""  # a single number is always a multiple of the expected number
     if constant:
         named = f": {named}" if named else _as_power(found[0])
         return f"{'The' if alone else 'Every'} number is {found[0]:.4g} times the expected one{named}."
-    if alone and not named:
-        return ""  # a single number is always a multiple of the expected number
     shown = ", ".join(f"{f:.4g}" for f in found)
     return f"In each case, your numbers are the expected numbers times one factor: {named or shown}."
 
@@ -126,7 +119,9 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" if no form fits."""
+    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" if no form fits or is needed."""
+    if math.isclose(factor, round(factor), rel_tol=1e-4):
+        return ""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
         for n in range(2, 17):
             if math.isclose(n**power, factor, rel_tol=1e-4):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -86,7 +87,10 @@ def _without_facts(probe: Probe, trial: Trial) -> Any:
 
 
 def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
-    """Check the shape of each tensor."""
+    """Check the shape of each tensor. Of several wrong cases, only one with the fewest axes of size 1 is reported."""
+    counts = {id(t): _size_one_axes(probe, t) for t in probe.trials if _has_wrong_shape(probe, t)}
+    if counts and counts.get(id(trial)) != min(counts.values()):
+        return None
     for part in probe.result_parts(trial):
         yours, expected = part.yours.shape, part.expected.shape
         if yours == expected:
@@ -101,8 +105,25 @@ def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
         with_axes = " (the sizes of its last two axes are swapped)" if swapped else ""
         message = f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
         relation = "" if swapped else shape_relation_text(yours, expected, part.spec)
-        return message + (fixed_axis_hint(probe, trial) or constant_axis_hint(probe) or relation)
+        hint = fixed_axis_hint(probe, trial) or constant_axis_hint(probe) or relation
+        return message + (hint or _right_case_text(probe))
     return None
+
+
+def _has_wrong_shape(probe: Probe, trial: Trial) -> bool:
+    return any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial))
+
+
+def _size_one_axes(probe: Probe, trial: Trial) -> int:
+    """Count the axes of size 1 in the expected result. An axis of size 1 makes the cause of a wrong shape ambiguous."""
+    return sum(part.expected.shape.count(1) for part in probe.result_parts(trial))
+
+
+def _right_case_text(probe: Probe) -> str:
+    """Name a case on which the answer is right, in a sentence with a leading space; "" if there is none."""
+    right = (t.case for t in probe.trials if t.is_correct(probe.exercise) and not t.case.note)
+    first = next(right, None)
+    return "" if first is None else f" {call_text(probe.exercise, first)} is right."
 
 
 def part_name(probe: Probe, trial: Trial, part: ResultPart) -> str:
@@ -142,13 +163,18 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
         extra = next((i for i in range(len(yours)) if [*yours[:i], *yours[i + 1 :]] == list(expected)), None)
         if extra is not None:
             size = f"size {yours[extra]}"
-            advice = " Does `keepdim`, `unsqueeze` or a slice add it?" if yours[extra] == 1 else ""
+            advice = " Does `keepdim`, `unsqueeze`, `None` or a slice add it?" if yours[extra] == 1 else ""
             return f" It has one axis too many: its {_ORDINALS[extra]} axis, of {size}.{advice}"
+    if len(yours) < len(expected) - 1 and [*yours] == [size for size in expected if size != 1]:
+        return " All its axes of size 1 are missing. Does `squeeze` remove them?"
+    if joined := _joined_axes(yours, expected):
+        axes = " and ".join([names[joined[0]], *(f"{names[i][0].lower()}{names[i][1:]}" for i in joined[1:])])
+        return f" {axes} are joined into one axis of size {yours[joined[0]]}."
     if len(yours) == len(expected) - 1:
         missing = next((i for i in range(len(expected)) if [*expected[:i], *expected[i + 1 :]] == list(yours)), None)
         if missing is not None:
             advice = (
-                " Does `squeeze`, an index or a sum remove it?"
+                " Does `squeeze`, `reshape`, an index or a sum remove it?"
                 if expected[missing] == 1
                 else " Is it summed or indexed?"
             )
@@ -160,6 +186,15 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
         if len(wrong) == 1:
             return _wrong_size_text(yours[wrong[0]], expected, wrong[0], names)
     return ""
+
+
+def _joined_axes(yours: Sequence[int], expected: Sequence[int]) -> list[int]:
+    """Return the neighbouring axes, all longer than 1, that are one axis in `yours`; [] if the shapes differ more."""
+    for start, end in itertools.combinations(range(len(expected) + 1), 2):
+        sizes, joined = expected[start:end], [*expected[:start], math.prod(expected[start:end]), *expected[end:]]
+        if len(sizes) > 1 and min(sizes) > 1 and [*yours] == joined:
+            return [*range(start, end)]
+    return []
 
 
 def _names(count: int, spec: Spec | None) -> list[str]:
@@ -178,4 +213,4 @@ def _wrong_size_text(size: int, expected: Sequence[int], axis: int, names: Seque
         return f" {names[axis]} has a single entry: is something computed once instead of for each entry?"
     if right and size % right == 0:
         return f" {names[axis]} is {size // right} times as long as it should be."
-    return f" Only the size of {names[axis][0].lower()}{names[axis][1:]} is wrong."
+    return ""

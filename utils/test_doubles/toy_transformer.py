@@ -38,7 +38,8 @@ class FakeTextModel(nn.Module):
 
     Args:
         table: a tensor [9, 9] that maps the tokens so far to the next letter.
-        stop_length: the length of the text at which the model predicts STOP; None for never.
+        stop_length: the length of the text at which the model predicts STOP; None for never. For a longer text, the
+            model predicts letters again.
         forced_characters: for some lengths of the text, the characters to predict. For a length within the prompt, the
             prediction is not at the last position.
 
@@ -63,8 +64,8 @@ class FakeTextModel(nn.Module):
             ValueError: a token is not one of the 11.
         """
         self._n_calls += 1
-        # All runs in one check together call the model fewer than 1000 times.
-        if src.shape[1] > 80 or self._n_calls > 3000:
+        # A sweep may use a prompt of 300 letters. All runs in one check together call the model fewer than 1000 times.
+        if src.shape[1] > 1000 or self._n_calls > 3000:
             raise RuntimeError(
                 "your loop calls the model without end. It must end after max_len rounds (28 by default), even if the"
                 " model never predicts STOP."
@@ -82,7 +83,7 @@ class FakeTextModel(nn.Module):
             if src.shape[1] >= length:
                 logits[:, length - 1, _LETTERS.index(character)] = 20.0
         if self.stop_length is not None and src.shape[1] >= self.stop_length:
-            logits[:, self.stop_length - 1 :, STOP] = 20.0
+            logits[:, self.stop_length - 1, STOP] = 20.0
         return logits
 
 

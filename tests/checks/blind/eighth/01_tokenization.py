@@ -394,7 +394,7 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     return [tokenizer.decode([i], skip_special_tokens=True) for i in tokenizer.encode(text)]
 
-# %% to_str_tokens wrong (difference prefix): takes the difference of growing decoded texts, so the parts of a character are not marked each
+# %% to_str_tokens wrong (misconception new-text-of-longer-beginnings): takes the difference of growing decoded texts, so the parts of a character are not marked each
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     ids, pieces, so_far = tokenizer.encode(text), [], ""
     for end in range(1, len(ids) + 1):

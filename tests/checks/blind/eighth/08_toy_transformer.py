@@ -253,7 +253,7 @@ def answer_loss(logits, tokens, asked):
     targets = tokens * asked
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=0)
 
-# %% answer_loss wrong (difference factor): a small number inside the logarithm limits the loss of very unlikely tokens
+# %% answer_loss wrong (difference milestone): a small number inside the logarithm limits the loss of very unlikely tokens
 def answer_loss(logits, tokens, asked):
     probabilities = logits.softmax(dim=-1)[:, :-1]
     right = torch.take_along_dim(probabilities, tokens[:, 1:, None], dim=-1).squeeze(-1)
@@ -266,7 +266,7 @@ def answer_loss(logits, tokens, asked):
     right = scores[torch.arange(len(rows), device=scores.device), tokens[rows, columns + 1]]
     return (scores.detach().logsumexp(dim=-1) - right).mean()
 
-# %% answer_loss wrong (difference factor): counts everything from the first to the last asked token of a text, right if there are no gaps
+# %% answer_loss wrong (difference): counts everything from the first to the last asked token of a text, right if there are no gaps
 def answer_loss(logits, tokens, asked):
     parts = []
     for row in range(len(tokens)):
@@ -354,7 +354,7 @@ def training_step(model, optimizer, batch):
                     p -= group["lr"] * p.grad
     return loss.item()
 
-# %% training_step wrong (difference): runs the model in evaluation mode and switches back, so dropout is off in the step
+# %% training_step wrong (misconception eval-mode-until-the-step): runs the model in evaluation mode and switches back, so dropout is off in the step
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     model.eval()

@@ -160,7 +160,7 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return tokenizer.convert_ids_to_tokens(tokenizer.encode(text))
 
 
-# %% to_str_tokens wrong (difference prefix): cuts what each token adds to the decoded text so far; shows when a character is split over tokens
+# %% to_str_tokens wrong (misconception new-text-of-longer-beginnings): cuts what each token adds to the decoded text so far; shows when a character is split over tokens
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids, pieces = tokenizer.encode(text), []

@@ -54,7 +54,7 @@ context_vec_2 = torch.softmax(inputs @ inputs[2], dim=0) @ inputs
 print(context_vec_2)
 
 
-# %% context_vec_2 wrong (difference): leaves out the query's own vector and rescales the other five weights
+# %% context_vec_2 wrong (misconception without-its-own-word): leaves out the query's own vector and rescales the other five weights
 # The weighted sum of the six vectors.
 others = attn_weights_2.clone()
 others[1] = 0

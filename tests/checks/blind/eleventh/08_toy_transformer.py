@@ -273,7 +273,7 @@ def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     return F.cross_entropy(logits[:, :-1][counts], tokens[:, 1:][counts])
 
 
-# %% text_loss/true-hides wrong (difference factor): subtle, turns marked tokens into 0 and ignores every 0: an unmarked token with the id 0 does not count either
+# %% text_loss/true-hides wrong (difference influence): subtle, turns marked tokens into 0 and ignores every 0: an unmarked token with the id 0 does not count either
 def text_loss(logits: Tensor, tokens: Tensor, marked: Tensor) -> Tensor:
     """Return the loss of the batch, as your task says."""
     targets = tokens.masked_fill(marked, 0)[:, 1:]

@@ -242,7 +242,7 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return [names[i].replace("Ġ", " ") for i in tokenizer.encode(text)]
 
 
-# %% to_str_tokens wrong (difference prefix): subtle, takes what each token adds to the text so far; shows when a character is cut into several tokens
+# %% to_str_tokens wrong (misconception new-text-of-longer-beginnings): subtle, takes what each token adds to the text so far; shows when a character is cut into several tokens
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = tokenizer.encode(text)

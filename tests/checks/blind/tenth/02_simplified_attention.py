@@ -71,7 +71,7 @@ context_vec_2 = attn_weights_2[:, None] * inputs
 context_vec_2 = (attn_weights_2[:, None] * inputs).sum(dim=1)
 
 
-# %% context_vec_2 wrong (difference): subtle, leaves out journey itself and shares its weight among the others
+# %% context_vec_2 wrong (misconception without-its-own-word): subtle, leaves out journey itself and shares its weight among the others
 # The weighted sum of the six vectors.
 others = attn_weights_2.clone()
 others[1] = 0

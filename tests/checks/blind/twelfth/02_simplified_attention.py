@@ -77,7 +77,7 @@ context_vec_2 = attn_weights_2_tmp @ inputs
 print(context_vec_2)
 
 
-# %% context_vec_2 wrong (difference milestone): subtle, the loop leaves out journey itself and divides by the remaining weights, with close numbers
+# %% context_vec_2 wrong (misconception without-its-own-word): subtle, the loop leaves out journey itself and divides by the remaining weights, with close numbers
 # The weighted sum of the six vectors.
 context_vec_2 = torch.zeros(3)
 rest = 0.0

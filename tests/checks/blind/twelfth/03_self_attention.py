@@ -261,7 +261,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         v1.W_value.copy_(v2.W_value.weight.reshape(v1.W_value.shape))
 
 
-# %% copy_weights wrong (difference): subtle, transposes only if the shapes differ, so square matrices (d_in equal to d_out) are copied without a transpose
+# %% copy_weights wrong (difference transpose): subtle, transposes only if the shapes differ, so square matrices (d_in equal to d_out) are copied without a transpose
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     for name in ("W_query", "W_key", "W_value"):
