@@ -22,6 +22,7 @@ SPEC = Float("batch seq d_out")
         ((2, 5, 6), (2, 5, 3), SPEC, "The axis `d_out` is 2 times as long as it should be."),
         ((6,), (), None, "one axis too many: its first axis, of size 6."),
         ((10, 3), (2, 5, 3), SPEC, "The axis `batch` and the axis `seq` are joined into one axis of size 10."),
+        ((1, 1), (1, 1, 1), None, "One of its axes, of size 1, is missing."),
         ((), (1, 1), None, "All its axes of size 1 are missing. Does `squeeze` remove them?"),
         ((2, 5, 8), (2, 5, 3), SPEC, ""),
         ((3, 3), (2, 5, 3, 3), None, ""),

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from tests.feedback.answers import with_name
 from utils.exercises.exercise import all_members, case, layer_parameters
 from utils.exercises.runner import to_learner_answer
+from utils.exercises.sweep_cases import BEYOND_GPT2
 from utils.feedback.diagnose import diagnose
-from utils.feedback.sweep_cases import BEYOND_GPT2
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
 
@@ -112,7 +112,7 @@ def test_each_sweep_finds_its_kind_of_mistake(causal_mean, answer, found):
 def test_a_right_answer_passes_all_sweeps(causal_mean):
     assert diagnose(causal_mean, with_name("causal_mean", right))
     assert applicable_sweeps(causal_mean) == [
-        *("settings", "state", "gradients", "sizes", "zeros", "ties", "large", "small", "signs", "options"),
+        *("settings", "state", "gradients", "sizes", "zeros", "ties", "large", "layouts", "small", "signs", "options"),
         *("hidden rows", "limits"),
     ]
 
@@ -377,3 +377,57 @@ def test_a_case_that_is_nearly_right_is_no_condition(declare_exercise):
     )
     report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + 5e-4 + (torch.arange(size) > 5) * 0.3)
     assert report.reason == "difference" and "is right" not in report.message
+
+
+@pytest.fixture
+def masked_mean(declare_exercise):
+    """The mean of each row up to the diagonal. The numbers after the diagonal must not count."""
+
+    def oracle(x):
+        return x.tril().sum(-1) / torch.arange(1, x.shape[-1] + 1)
+
+    return declare_exercise("means", oracle=oracle, cases=lambda rand: [case(rand(4, 4)), case(rand(3, 3))])
+
+
+def test_hidden_numbers_may_be_very_large(masked_mean):
+    def means(x, hidden=0.0):
+        kept = torch.ones(x.shape).tril()
+        return (x * kept - (x.abs() > 1e4) * (1 - kept) * hidden).sum(-1) / torch.arange(1, x.shape[-1] + 1)
+
+    assert diagnose(masked_mean, with_name("means", means))
+    report = diagnose(masked_mean, with_name("means", lambda x: means(x, 2.0)))
+    assert report.property == "hidden" and "must not count are a million larger" in report.message, str(report)
+
+
+def test_the_memory_layout_of_an_input_changes_nothing(declare_exercise):
+    """An answer may refuse a layout, as `view` does, but may not give other numbers."""
+    rows = declare_exercise("rows", oracle=lambda x: x.flatten(1), cases=lambda rand: [case(rand(2, 3, 4))])
+    assert diagnose(rows, with_name("rows", lambda x: x.view(len(x), -1)))
+    report = diagnose(rows, with_name("rows", lambda x: x.as_strided((x.shape[0], x[0].numel()), (x[0].numel(), 1))))
+    assert report.property == "layouts", str(report)
+
+
+def test_a_whole_number_may_be_1(declare_exercise):
+    repeated = declare_exercise("steps", oracle=lambda n: torch.arange(n) * 1.0, cases=lambda rand: [case(4), case(6)])
+    assert diagnose(repeated, with_name("steps", lambda n: torch.linspace(0, n - 1, n)))
+    report = diagnose(repeated, with_name("steps", lambda n: torch.tensor([(n - 1) * (i / (n - 1)) for i in range(n)])))
+    assert report.reason == "raised" and "ZeroDivisionError" in report.message, str(report)
+
+
+def test_a_gradient_that_should_be_0_is_reported(declare_exercise):
+    kept = declare_exercise("kept", oracle=lambda x: x.relu(), cases=lambda rand: [case(rand(6))], differentiable=True)
+
+    def outside(x):
+        result = x * 1
+        result.data[x < 0] = 0
+        return result
+
+    message = diagnose(kept, with_name("kept", outside)).message
+    assert "of its 6 numbers should be 0 but are not" in message and "`.data`" in message, message
+
+
+def test_values_kept_by_a_wrong_answer_are_named(declare_exercise):
+    doubled = declare_exercise("doubled", oracle=lambda x: 2 * x, cases=lambda rand: [case(rand(3)), case(rand(4))])
+    seen = {}
+    report = diagnose(doubled, lambda x: seen.setdefault("first", 2 * x))
+    assert report.reason == "shape" and "keeps values from call to call in `seen`" in report.message, str(report)

@@ -147,7 +147,9 @@ exercise(
     "masked_then_renormalised",
     unswept={
         "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
-        **dict.fromkeys(("sizes", "large", "small", "signs"), "the weights are positive, and each row sums to one"),
+        **dict.fromkeys(
+            ("sizes", "large", "hidden", "small", "signs"), "the weights are positive, and each row sums to one"
+        ),
     },
     # F.normalize divides by the sum of absolute values. No weight is negative, so this is the plain sum.
     oracle=lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1),

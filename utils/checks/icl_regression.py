@@ -999,6 +999,7 @@ exercise(
             note="with three questions and three heads",
         ),
         case(_question(rand, 2, 2, 3), rand(2, 1, 4), [0.6, 0.2], [0.5, -1.5], note="with one example"),
+        case(_question(rand, 2, 1, 4), rand(2, 6, 5), [0.7, 0.7], [1.2, 0.4], note="with two heads of equal w"),
     ],
     returns=Float("n queries 1"),
     properties=[_prompts_alone],
@@ -1008,6 +1009,11 @@ exercise(
             lambda z_q, z, w, mu: _estimate(z_q[..., :-1], torch.cat((z[..., :-2], z[..., -1:]), -1), w, mu),
             "The last entry of x does not affect your scores. A token is x followed by y, so x consists of all entries"
             " of the token except the last entry.",
+        ),
+        "one-head-for-equal-w": Wrong(
+            lambda z_q, z, w, mu: _estimate(z_q, z, *map(list, (heads := dict(zip(w, mu)), heads.values()))),
+            "Two heads with the same w count as one head, as in a dictionary with w as its key. Go through the pairs of"
+            " w and μ in order.",
         ),
         "mu-forgotten": _estimate.replace(share=lambda m, t: t).wrong(
             "Your μ has no effect. It should determine how much each head's weighted mean contributes to the answer."

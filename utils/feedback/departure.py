@@ -152,8 +152,8 @@ class _Explanation:
         for i in self.computation.descendants(first)[1:]:
             found = similarity(self.calls[i].value, expected)
             is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
-            is_near = is_clear or (furthest < 0 and self.calls[i].line == self.calls[first].line)
-            if self.reached[i] is None and is_near and found > closest - 1e-4:
+            is_near = furthest < 0 and self.calls[i].line == self.calls[first].line and found > closest + 1e-4
+            if self.reached[i] is None and (is_near or (is_clear and found > closest - 1e-4)):
                 best, closest = i, max(found, closest)
         return best
 
@@ -258,7 +258,8 @@ class _Explanation:
         if different_shape := self._departure_of_shape(first_wrong, following):
             return different_shape
         others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
-        where = sentence_case(self._line(wrong, with_operation=others))
+        goes_on = self.computation.continues_on_its_line(wrong)
+        where = sentence_case(self._line(wrong, with_operation=others or goes_on))
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         (label, expected, *_), value = self.milestones[following], self.calls[wrong].value

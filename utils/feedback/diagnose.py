@@ -17,13 +17,12 @@ from utils.exercises.runner import (
     parse_observation,
 )
 from utils.exercises.timeout import Timeout
-from utils.feedback.case_changes import change_text
 from utils.feedback.difference import (
     select_reported_trial,
     select_table_trial,
 )
 from utils.feedback.failure_report import TABLE_SIZE, report_failure
-from utils.feedback.phrases import call_text, name_list_text
+from utils.feedback.phrases import call_text, change_text, name_list_text
 from utils.feedback.properties import report_broken_property
 from utils.feedback.report import Report
 from utils.feedback.sweeps import Finding, find_condition, run_sweeps, with_sweep_tolerance
@@ -96,7 +95,10 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
     if todo:
         return Report(exercise.name, "todo", todo, reason="todo")
     if not _all_right(probe, gradients=exercise.requires_gradients):
-        return _with_condition(probe, report_failure(probe))
+        report = _with_condition(probe, report_failure(probe))
+        if report.reason in ("difference", "shape") and not report.trace:
+            report.message += _kept_text(probe, [trial.case for trial in probe.trials])
+        return report
     # The second run finds hard-coded results. The first run has already checked the gradients.
     second = (
         Probe.from_runner(exercise, runner, seed=SECOND_SEED, gradients=False) if exercise.has_random_cases else probe
@@ -168,11 +170,14 @@ def _repetition_text(probe: Probe, second: Probe) -> str:
     """Return the end of a sentence about an answer that is right for only one set of numbers."""
     if not repeats_results(probe, second):
         return "."
-    cases = [trial.case for trial in (*probe.trials, *second.trials)]
+    kept = _kept_text(probe, [trial.case for trial in (*probe.trials, *second.trials)])
+    return f": it stays the same.{kept}" if kept else ": is it hard-coded instead of computed?"
+
+
+def _kept_text(probe: Probe, cases: list[Case]) -> str:
+    """Name the variables in which the answer keeps values between calls, in a sentence with a leading space."""
     kept = next((o.kept for o in reversed(probe.runner.run_in_sequence(cases)) if o.kept), ())
-    if kept:
-        return f": it stays the same. Your code keeps values from call to call in {name_list_text(kept)}."
-    return ": is it hard-coded instead of computed?"
+    return f" Your code keeps values from call to call in {name_list_text(kept)}." if kept else ""
 
 
 def _praise(probe: Probe) -> str:

@@ -278,7 +278,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
 
 def ambiguity(trial: Trial) -> tuple:
     """Return a sort key. Trials on which different computations probably give different results get low keys."""
-    tensors = collect_tensors(list(trial.case.args))
+    tensors = collect_tensors([*trial.case.args, trial.expected.value])
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
     return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)

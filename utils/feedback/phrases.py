@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from utils.exercises.case_changes import argument_values, setting_values
 from utils.exercises.compare import is_number
 from utils.exercises.exercise import Case, Exercise, Spec
 from utils.exercises.observe import Failure
@@ -270,3 +271,24 @@ def operation_text(name: str) -> str:
     """Name a torch function as an engineer would: "the division", or "`softmax`"."""
     name = name.strip("_")
     return _OPERATIONS.get(name) or _OPERATIONS.get(name.removeprefix("i")) or f"`{name}`"
+
+
+def change_text(exercise: Exercise, before: Case, after: Case) -> str:
+    """Name the arguments that differ between two calls, as in "`eps` is 0.0 instead of 1e-06"."""
+    values = [{**setting_values(exercise, case), **argument_values(exercise, case)} for case in (before, after)]
+    changes = []
+    for name in dict.fromkeys([*values[0], *values[1]]):
+        old, new = (v.get(name) for v in values)
+        if isinstance(old, Tensor) and isinstance(new, Tensor):
+            if old.shape != new.shape:
+                changes.append(f"`{name}` has the shape {shape_text(new.shape)} instead of {shape_text(old.shape)}")
+        elif isinstance(old, Tensor) and new is None:
+            changes.append(f"`{name}` is not passed")
+        elif isinstance(new, _PLAIN) and type(old) is type(new) and old != new:
+            changes.append(f"`{name}` is {value_text(new)} instead of {value_text(old)}")
+    if after.note and after.note != before.note:
+        changes.append(f"it runs {after.note}" if after.note.split()[0] in ("with", "in") else after.note)
+    return " and ".join(changes)
+
+
+_PLAIN = (bool, int, float, str)

@@ -106,7 +106,7 @@ def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
         message = f"{where} has shape {shape_text(yours)}{with_axes}, expected {named_shape_text(expected, part.spec)}."
         relation = "" if swapped else shape_relation_text(yours, expected, part.spec)
         hint = fixed_axis_hint(probe, trial) or constant_axis_hint(probe) or relation
-        return message + (hint or _right_case_text(probe))
+        return message + (hint or _right_case_text(probe, trial))
     return None
 
 
@@ -119,11 +119,12 @@ def _size_one_axes(probe: Probe, trial: Trial) -> int:
     return sum(part.expected.shape.count(1) for part in probe.result_parts(trial))
 
 
-def _right_case_text(probe: Probe) -> str:
-    """Name a case on which the answer is right, in a sentence with a leading space; "" if there is none."""
+def _right_case_text(probe: Probe, wrong: Trial) -> str:
+    """Name a call that gives a right result, in a sentence with a leading space; "" if there is none."""
     right = (t.case for t in probe.trials if t.is_correct(probe.exercise) and not t.case.note)
-    first = next(right, None)
-    return "" if first is None else f" {call_text(probe.exercise, first)} is right."
+    calls = (call_text(probe.exercise, case) for case in right)
+    first = next((call for call in calls if call != call_text(probe.exercise, wrong.case)), None)
+    return "" if first is None else f" {first} is right."
 
 
 def part_name(probe: Probe, trial: Trial, part: ResultPart) -> str:
@@ -171,8 +172,10 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
         axes = " and ".join([names[joined[0]], *(f"{names[i][0].lower()}{names[i][1:]}" for i in joined[1:])])
         return f" {axes} are joined into one axis of size {yours[joined[0]]}."
     if len(yours) == len(expected) - 1:
-        missing = next((i for i in range(len(expected)) if [*expected[:i], *expected[i + 1 :]] == list(yours)), None)
-        if missing is not None:
+        candidates = [i for i in range(len(expected)) if [*expected[:i], *expected[i + 1 :]] == list(yours)]
+        if len(candidates) > 1:
+            return f" One of its axes, of size {expected[candidates[0]]}, is missing."
+        for missing in candidates:
             advice = (
                 " Does `squeeze`, `reshape`, an index or a sum remove it?"
                 if expected[missing] == 1

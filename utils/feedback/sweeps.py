@@ -1,7 +1,7 @@
 """Run the sweeps: tests of general properties. They start when an answer is correct on all cases of its exercise.
 
-A sweep runs the answer on cases that `utils.feedback.sweep_cases` derives, and compares it with the oracle. An exercise
-opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
+A sweep runs the answer on cases that `utils.exercises.sweep_cases` derives, and compares it with the oracle. An
+exercise opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ from utils.exercises.runner import (
     parse_observation,
 )
 from utils.exercises.side_effects import values_identical
-from utils.feedback.case_changes import change_text
-from utils.feedback.phrases import article, call_text, error_summary, inputs_text, name_list_text
-from utils.feedback.sweep_cases import (
+from utils.exercises.sweep_cases import (
     CASE_SWEEPS,
     TOLERANCE,
     base_cases,
@@ -39,12 +37,13 @@ from utils.feedback.sweep_cases import (
     derived_cases,
     derived_pairs,
 )
-from utils.feedback.sweep_limits import MOST, cases_of_size, find_limits
+from utils.exercises.sweep_limits import MOST, cases_of_size, find_limits
+from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, name_list_text
 
-# In these sweeps, an answer may raise an exception that the oracle does not raise. In the last two sweeps, it may also
-# give nan. If a lesson forbids this, a property tests it.
-_MAY_RAISE = ("dtypes", "numbers", "lists", "large", "hidden rows")
-_MAY_GIVE_NAN = ("large", "hidden rows")
+# In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
+# nan. If a lesson forbids this, a property tests it.
+_MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden", "hidden rows")
+_MAY_GIVE_NAN = ("large", "hidden", "hidden rows")
 CONDITIONS = ("sizes", "options", "numbers", "widths")  # sweeps whose changes name a condition in a report
 
 SWEEPS = {
@@ -287,13 +286,21 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
                     name, message=f"The result is right, but no gradient reaches {leaf}.{_detaching_hint(runner)}"
                 )
             if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
-                message = (
-                    f"The result is right, but the gradient for {leaf} is wrong. Either your code treats something"
-                    f" that depends on {leaf} as a constant, or its result contains an error that is too small to"
-                    f" notice.{_detaching_hint(runner)}"
-                )
-                return Finding(name, message=message)
+                return Finding(name, message=_gradient_message(runner, leaf, gradient, expected))
     return None
+
+
+def _gradient_message(runner: Runner, leaf: str, gradient: Tensor, expected: Tensor) -> str:
+    start = f"The result is right, but the gradient for {leaf}"
+    if extra := int(((expected == 0) & (gradient.abs() > TOLERANCE)).sum()):
+        return (
+            f"{start} is wrong: {extra} of its {expected.numel()} numbers should be 0 but are not. Does your code"
+            f" change numbers outside the computation graph?{_detaching_hint(runner)}"
+        )
+    return (
+        f"{start} is wrong. Either your code treats something that depends on {leaf} as a constant, or its result"
+        f" contains an error that is too small to notice.{_detaching_hint(runner)}"
+    )
 
 
 _DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")

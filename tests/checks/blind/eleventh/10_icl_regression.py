@@ -224,7 +224,7 @@ def kernel_estimator(
     return weights @ z[..., -1:]
 
 
-# %% kernel_estimator wrong (property ties): collects the heads in a dict from w to mu, so a head is lost when two heads have the same w
+# %% kernel_estimator wrong (misconception one-head-for-equal-w): collects the heads in a dict from w to mu, so a head is lost when two heads have the same w
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:

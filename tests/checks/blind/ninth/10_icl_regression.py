@@ -168,7 +168,7 @@ def kernel_estimator(z_q, z, w, mu):
     scores = torch.einsum("nqd,nld->nql", z_q[:, :, :-1], x)
     return sum(m * torch.einsum("nql,nlo->nqo", torch.softmax(a * scores, 2), y) for m, a in zip(w, mu))
 
-# %% kernel_estimator wrong (property ties): puts the heads in a dict by their w, so of several heads with the same w only the last counts
+# %% kernel_estimator wrong (misconception one-head-for-equal-w): puts the heads in a dict by their w, so of several heads with the same w only the last counts
 def kernel_estimator(z_q, z, w, mu):
     roles = dict(zip(w, mu))
     x, y = z.split([z.shape[-1] - 1, 1], dim=-1)

@@ -450,7 +450,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator wrong (property ties): subtle, pairs w with mu in a dictionary; of heads with equal w only the last one counts
+# %% kernel_estimator wrong (misconception one-head-for-equal-w): subtle, pairs w with mu in a dictionary; of heads with equal w only the last one counts
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from utils.exercises.compare import values_equal
-from utils.exercises.exercise import Case, Exercise
-from utils.exercises.instantiate import copy_value
-from utils.exercises.observe import is_float, watch_part
-from utils.exercises.runner import cached_cases, cached_oracle_observation
-from utils.exercises.side_effects import values_identical
-from utils.feedback.case_changes import (
+from utils.exercises.case_changes import (
     CAPACITIES,
     argument_values,
     axis_sizes,
@@ -34,15 +28,24 @@ from utils.feedback.case_changes import (
     with_width,
     works,
 )
-from utils.feedback.sweep_options import (
+from utils.exercises.compare import values_equal
+from utils.exercises.exercise import Case, Exercise
+from utils.exercises.instantiate import copy_value
+from utils.exercises.observe import is_float, watch_part
+from utils.exercises.runner import cached_cases, cached_oracle_gradients, cached_oracle_observation
+from utils.exercises.side_effects import values_identical
+from utils.exercises.sweep_options import (
+    AXES,
     COUNT,
     COUNTS,
     SMALL,
     WIDTH,
     dtypes,
+    layouts,
     lists,
     mixed_tokens,
     numbers,
+    ones,
     options,
     small_inputs,
     texts,
@@ -64,7 +67,6 @@ LENGTHS = {
     "L": LARGE,
     "max_len": LARGE,
 }
-AXES = ("dim", "axis")  # arguments that select an axis
 
 
 def _cached(function: Callable[..., list]) -> Callable[..., list]:
@@ -262,6 +264,19 @@ def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
         yield replace(map_tensors(case, hide_second), note="all entries in row 1 of the mask are False")
 
 
+def _without_influence(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Make the numbers that do not influence the result, such as hidden scores, larger than all others."""
+    gradients = cached_oracle_gradients(exercise, case)
+    for name, value in argument_values(exercise, case).items():
+        gradient = gradients.get(f"`{name}`")
+        if gradient is None or bool(gradient.all()):
+            continue
+        changed = with_argument(exercise, case, name, torch.where(gradient == 0, value + FACTORS[-1], value))
+        results = [cached_oracle_observation(exercise, c, False).value for c in (case, changed)]
+        if values_equal(*results, TOLERANCE, "any"):
+            yield replace(changed, note=f"the numbers of `{name}` that must not count are a million larger")
+
+
 class Sweep(NamedTuple):
     """A sweep over derived cases: its description for the table of sweeps, and the function that derives the cases."""
 
@@ -274,10 +289,13 @@ CASE_SWEEPS = {
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep("inputs are " + " or ".join(f"{n:,.0f}" for n in FACTORS) + " times as large", _large),
+    "hidden": Sweep("numbers without influence on the result are a million larger", _without_influence),
+    "layouts": Sweep("inputs have the memory layout of a transposed tensor", layouts),
     "small": Sweep(f"inputs are {SMALL:g} times as large", small_inputs),
     "signs": Sweep("inputs have the opposite sign", _signs),
     "tokens": Sweep("some tokens are 0", mixed_tokens),
     "numbers": Sweep("float arguments and settings have other values, such as 0 and 1", numbers),
+    "ones": Sweep("integer arguments are 1", ones),
     "options": Sweep(f"flags are reversed, optional arguments are missing, and counts are 1 or {COUNT}", options),
     "widths": Sweep(f"modules without matrices are {WIDTH} entries wide", widths),
     "dtypes": Sweep("a module and its inputs are float64", dtypes),
@@ -301,10 +319,10 @@ _NUMBER_SWEEPS = ("zeros", "ties", "large", "small", "signs")  # two base cases 
 
 
 def _is_same(a: Case, b: Case) -> bool:
-    """Tell whether two cases have the same arguments, dtypes, constructor arguments and training mode."""
-    dtypes = [[t.dtype for t in tensors_of(case)] for case in (a, b)]
+    """Tell whether two cases have the same arguments, dtypes, layouts, constructor arguments and training mode."""
+    forms = [[(t.dtype, t.stride()) for t in tensors_of(case)] for case in (a, b)]
     values = values_identical((a.args, dict(a.kwargs)), (b.args, dict(b.kwargs)))
-    return values and dtypes[0] == dtypes[1] and (a.init, a.train) == (b.init, b.train)
+    return values and forms[0] == forms[1] and (a.init, a.train) == (b.init, b.train)
 
 
 @_cached

@@ -14,7 +14,6 @@ from torch import Tensor
 from utils.exercises.exercise import Case, Exercise, Sampler
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.runner import cached_cases, cached_oracle_observation
-from utils.feedback.phrases import shape_text, value_text
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
 
@@ -143,24 +142,3 @@ def works(exercise: Exercise, case: Case) -> bool:
         return False
     floats = [t for t in collect_tensors(expected.value) if is_float(t)]
     return expected.failure is None and (not floats or any(bool(t.isfinite().any()) for t in floats))
-
-
-def change_text(exercise: Exercise, before: Case, after: Case) -> str:
-    """Name the arguments that differ between two calls, as in "`eps` is 0.0 instead of 1e-06"."""
-    values = [{**setting_values(exercise, case), **argument_values(exercise, case)} for case in (before, after)]
-    changes = []
-    for name in dict.fromkeys([*values[0], *values[1]]):
-        old, new = (v.get(name) for v in values)
-        if isinstance(old, Tensor) and isinstance(new, Tensor):
-            if old.shape != new.shape:
-                changes.append(f"`{name}` has the shape {shape_text(new.shape)} instead of {shape_text(old.shape)}")
-        elif isinstance(old, Tensor) and new is None:
-            changes.append(f"`{name}` is not passed")
-        elif isinstance(new, _PLAIN) and type(old) is type(new) and old != new:
-            changes.append(f"`{name}` is {value_text(new)} instead of {value_text(old)}")
-    if after.note and after.note != before.note:
-        changes.append(f"it runs {after.note}" if after.note.split()[0] in ("with", "in") else after.note)
-    return " and ".join(changes)
-
-
-_PLAIN = (bool, int, float, str)

@@ -1,6 +1,7 @@
-"""Derive cases for the sweeps from the options of an exercise: numbers, flags, counts, lists, texts, dtypes.
+"""Derive cases for the sweeps from the options of an exercise: numbers, flags, counts, lists, texts, dtypes,
+memory layouts.
 
-`utils.feedback.sweep_cases` contains the sweeps over sizes and numbers, and the table of all sweeps.
+`utils.exercises.sweep_cases` contains the sweeps over sizes and numbers, and the table of all sweeps.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.exercises.exercise import Case, Exercise, Sampler
-from utils.exercises.observe import is_float
-from utils.feedback.case_changes import (
+from utils.exercises.case_changes import (
     argument_values,
     axis_sizes,
     constructor_arguments,
@@ -24,7 +23,10 @@ from utils.feedback.case_changes import (
     with_settings,
     with_width,
 )
+from utils.exercises.exercise import Case, Exercise, Sampler
+from utils.exercises.observe import is_float
 
+AXES = ("dim", "axis")  # arguments that select an axis
 COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12 of GPT-2
 COUNTS = ("num_heads", "n_heads", "n_head", "n_layers", "num_layers")
 POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
@@ -48,6 +50,13 @@ def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
             changed = with_settings(exercise, case, lambda n, v: new if n == name else v)  # noqa: B023
             yield changed
             yield from small_inputs(exercise, changed)
+
+
+def ones(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set every argument that is an integer above 1 to 1, one at a time."""
+    for name, value in argument_values(exercise, case).items():
+        if type(value) is int and value > 1 and name not in (*COUNTS, *AXES):
+            yield with_argument(exercise, case, name, 1)
 
 
 def options(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -95,6 +104,16 @@ def dtypes(exercise: Exercise, case: Case) -> Iterator[Case]:
     """
     if exercise.kind == "module":
         yield replace(map_tensors(case, lambda t: t.double() if is_float(t) else t), note="in float64")
+
+
+def layouts(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Store the inputs in a different order in memory, as after a transpose."""
+
+    def change(tensor: Tensor) -> Tensor:
+        axes = [*range(tensor.dim())][::-1]
+        return tensor.permute(axes).contiguous().permute(axes)
+
+    yield replace(map_tensors(case, change), note="with inputs in the memory layout of a transposed tensor")
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:

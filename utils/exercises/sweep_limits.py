@@ -1,6 +1,6 @@
 """Find limits in the code of an answer, such as a fixed number of positions, and derive cases that exceed them.
 
-`utils.feedback.sweep_cases` tests sizes that are cheap to test for every answer. This module tests larger sizes, such
+`utils.exercises.sweep_cases` tests sizes that are cheap to test for every answer. This module tests larger sizes, such
 as 3001 positions, but only if the code of the answer contains a possible limit.
 """
 
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from utils.exercises.case_changes import argument_values, resize, with_argument, with_capacity, works
 from utils.exercises.code_traits import CodeTraits
 from utils.exercises.exercise import Case, Exercise
-from utils.feedback.case_changes import argument_values, resize, with_argument, with_capacity, works
-from utils.feedback.sweep_cases import LARGE, LENGTHS, free_sizes
+from utils.exercises.sweep_cases import LARGE, LENGTHS, free_sizes
 
 MOST = 4096  # the largest size that this module tests; longer texts take too long
 # The first positive integer that each dtype cannot represent. It is tested if the answer's code contains the dtype.
