@@ -272,8 +272,8 @@ def _without_influence(exercise: Exercise, case: Case) -> Iterator[Case]:
         if gradient is None or bool(gradient.all()):
             continue
         changed = with_argument(exercise, case, name, torch.where(gradient == 0, value + FACTORS[-1], value))
-        results = [cached_oracle_observation(exercise, c, False).value for c in (case, changed)]
-        if values_equal(*results, TOLERANCE, "any"):
+        before, after = (cached_oracle_observation(exercise, c, False).value for c in (case, changed))
+        if values_equal(after, before, TOLERANCE, "any"):
             yield replace(changed, note=f"the numbers of `{name}` that must not count are a million larger")
 
 

@@ -371,8 +371,8 @@ class _Explanation:
         if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
             return None
         # If only the shape differs, the report says so already.
-        numbers = [m.value.flatten() for m in (self.milestones[furthest], following)]
-        if values_equal(*numbers, self.computation.atol):
+        yours, expected = (m.value.flatten() for m in (self.milestones[furthest], following))
+        if values_equal(yours, expected, self.computation.atol):
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"
