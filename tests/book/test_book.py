@@ -318,6 +318,17 @@ def test_what_scrolls_shows_at_which_edge_there_is_more(browser, http):
         page.wait_for_function("() => !document.querySelector('.more-right:has(> .course-figure)')")
 
 
+def test_every_tab_stop_has_a_name_and_no_formula_is_one(browser, http):
+    """A box that scrolls is a Tab stop, so that a keyboard can scroll it."""
+    with opened(browser, f"{http}/{SIMPLE}", viewport={"width": 390, "height": 844}) as page:
+        page.wait_for_function(DRAWN)
+        page.wait_for_function("() => document.querySelector('article pre[tabindex], .output[tabindex]')")
+        stops = page.locator("[tabindex='0']:not(input, button, a)")
+        names = stops.evaluate_all("stops => stops.map(stop => stop.ariaLabel || stop.closest('label')?.innerText)")
+        assert names and all(names), names
+        assert page.locator("mjx-container").count() and not page.locator("mjx-container[tabindex]").count()
+
+
 def test_the_theme_is_chosen_and_its_menu_gone(browser, http):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     with opened(browser, f"{http}/{START}", **phone) as page:

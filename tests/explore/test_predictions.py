@@ -143,7 +143,7 @@ def test_show_me_gives_the_answer_without_a_verdict(show_widget, snapshot):
 
 def test_what_is_no_number_reveals_nothing(show_widget, snapshot):
     page = show_widget(explore.predict("How many?", 10))
-    for text in ["", "  ", "many", "nan", "1/0", "twelve", "1/2/3", "--1"]:
+    for text in ["", "  ", "many", "nan", "1/0", "twelve", "1/2/3", "--1", "50,25,7"]:
         guess(page, text)
         assert verdict(page) == "todo" and "10" not in note(page) and page.state()["done"] == ""
         assert note(page) == snapshot(name="a text" if text.strip() else "nothing")
@@ -153,6 +153,8 @@ RIGHT_OR_WRONG = [
     (10, 0, "10", True), (10, 0, " 10.0 ", True), (10, 0, "11", False), (10, 0, "-10", False), (-1, 0, "−1", True),
     (0.25, 0, "1/4", True), (0.25, 0, "25%", True), (0.25, 0, "0.26", False), (0.25, 0, ".25", True),
     (0.24, 0.02, "0.26", True), (0.24, 0.02, "0.27", False), (1000, 0, "1e3", True), (1000, 0, "1_000", True),
+    (50257, 0, "50,257", True), (1234567.5, 0, "1,234,567.5", True), (0.25, 0, "0,25", True), (1.5, 0, "1,5", True),
+    (-1000, 0, "−1,000", True),
     (0.3, 0.1, "0.2", True), (math.inf, 0, "inf", True), (-math.inf, 0, "inf", False), (-math.inf, 0, "−inf", True),
     (torch.tensor(1.5), 0, "1.5", True),
     ("nan", 0, "NaN", True), ("the last row", 0, "The  last ROW", True), ("journey", 0, "starts", False),

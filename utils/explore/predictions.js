@@ -12,7 +12,7 @@ export function readGuess(kind, text) {
   return text || null;
 }
 
-/** Read "10", "0.25", "1/4", "25%" or "−inf"; return null for any other text, also for "nan". */
+/** Read "10", "50,257", "0.25", "0,25", "1/4", "25%" or "−inf"; return null for any other text, also for "nan". */
 function readNumber(text) {
   const plain = text.replace(/−/g, "-").trim();
   const share = plain.endsWith("%");
@@ -25,7 +25,10 @@ function readNumber(text) {
 function toNumber(text) {
   const infinite = text.trim().match(/^([+-]?)(inf|infinity|∞)$/i);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
-  return /^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text.replace(/_/g, "")) : NaN;
+  // A comma before groups of three digits separates thousands; a single comma elsewhere is a decimal comma.
+  const inThousands = /^\s*[+-]?[1-9]\d{0,2}(,\d{3})+(?!\d)/.test(text);
+  const plain = inThousands ? text.replace(/,/g, "") : text.replace(/^([^.,]*),([^,.]*)$/, "$1.$2");
+  return /^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(plain) ? Number(plain.replace(/_/g, "")) : NaN;
 }
 
 /** Read "[6, 3]", "6 3", "6 × 3" or "torch.Size([6, 3])"; return null if there is a word or no number. */

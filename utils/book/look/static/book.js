@@ -50,6 +50,11 @@ document.addEventListener("DOMContentLoaded", () => {
     const hidden = box.scrollWidth - box.clientWidth;
     if (hidden > 0) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
+    // A Tab stop needs a name. A table that scrolls keeps its own role.
+    if (hidden > 0 && !box.hasAttribute("role")) {
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", box.matches("pre") ? "code that scrolls sideways" : "output that scrolls sideways");
+    }
     box.classList.toggle("more-left", hidden > 0 && box.scrollLeft > 4);
     box.classList.toggle("more-right", hidden - box.scrollLeft > 4);
   };
