@@ -302,6 +302,56 @@ def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(produc
     assert report.departure is None and "After that, line 3" in report.message
 
 
+def test_a_condition_is_not_blamed_for_a_change(product):
+    """Line 3 is wrong because it doubles large numbers. `abs` only decides which."""
+    body = "a = x.cumsum(-1) @ (y**2).mT\nreturn torch.where(a.abs() > 1, a * 2, a)"
+    report = diagnose(product, answer(body, "x, y"))
+    assert "gives the products, as it should" in report.message and "`abs`" not in report.message, report.message
+
+
+def test_a_limit_that_changes_numbers_slightly_is_named(declare_exercise):
+    """The tolerance hides the change of the probabilities, but their logarithms are wrong."""
+    logs = declare_exercise(
+        "mixed",
+        oracle=lambda x: x.log_softmax(-1),
+        milestones=lambda x: {"the probabilities": x.softmax(-1), "the result": x.log_softmax(-1)},
+        cases=lambda rand: [case(rand(3, 4)), case(rand(2, 5) * 40)],
+    )
+    report = diagnose(logs, answer("shares = x.softmax(-1)\nreturn shares.clamp_min(1e-8).log()"))
+    assert "`clamp_min` on line 3" in report.message and "of the numbers in the probabilities" in report.message, str(
+        report
+    )
+
+
+def test_a_product_of_two_steps_is_not_taken_for_a_value_of_the_arguments(declare_exercise):
+    """Line 3 cuts the rows into two groups, whatever `n` is. Only the products of these groups are computed."""
+    split = lambda x, n: x.view(n, -1, x.shape[-1])
+    products = declare_exercise(
+        "mixed",
+        oracle=lambda x, y, n: split(x, n).mT @ split(y, n),
+        milestones=lambda x, y, n: {
+            "the groups of x": split(x, n),
+            "the groups of y": split(y, n),
+            "the result": split(x, n).mT @ split(y, n),
+        },
+        cases=lambda rand: [case(rand(12, 4), rand(12, 4), 3)],
+    )
+    body = "pairs = zip(x.chunk(2), y.chunk(2))\nreturn torch.stack([a.mT @ b for a, b in pairs]) / 2"
+    report = diagnose(products, answer(body, "x, y, n"))
+    assert "should lead to the groups of x" not in report.message, report.message
+
+
+def total_of_squares(tensor):
+    return (tensor**2).sum()
+
+
+def test_a_value_inside_another_function_is_not_noted(product):
+    """The function computes the squares, but returns only their sum."""
+    body = f"from {__name__} import total_of_squares\na = x.cumsum(-1) + 0 * total_of_squares(y)\nreturn a @ y.mT"
+    report = diagnose(product, answer(body, "x, y"))
+    assert [t.note for t in report.trace if "total_of" in t.code] == ["the sums"], str(report)
+
+
 def test_a_tensor_without_entries_is_named(product):
     report = diagnose(product, answer("a = x.cumsum(-1)\nb = y[:, 9:] ** 2\nreturn a[:, 9:] @ b.mT", "x, y"))
     assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)

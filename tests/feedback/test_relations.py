@@ -126,6 +126,22 @@ def test_numbers_that_differ_look_different(declare_exercise):
     assert "is 2.00004, expected 2." in message.replace("2.0000401", "2.00004")
 
 
+def test_numbers_that_are_missing_are_no_multiples(declare_exercise):
+    """Every large number is 1.02 times the expected one; the small numbers are 0 instead."""
+    shares = declare_exercise(
+        "shares", oracle=lambda x: x, cases=lambda rand: [case(torch.tensor([0.5, 0.4, 2e-3]))], atol=1e-3
+    )
+    report = diagnose(shares, lambda x: x * 1.02 * (x > 0.01))
+    assert report.reason == "difference" and report.relation != "factor", str(report)
+
+
+def test_a_function_without_effect_is_no_relation(declare_exercise):
+    """The numbers are nearly right, so they are nearly the absolute values too."""
+    numbers = declare_exercise("numbers", oracle=lambda x: x, cases=lambda rand: [case(torch.tensor([0.3, 0.4, 0.5]))])
+    report = diagnose(numbers, lambda x: x + torch.tensor([5e-5, -5e-5, 0.0]))
+    assert report.reason == "difference" and report.relation is None, str(report)
+
+
 def test_a_relation_must_hold_in_every_case(product):
     assert diagnose(product, lambda x, y: (x @ y) * 2 if len(x) == 4 else x * y).relation is None
 

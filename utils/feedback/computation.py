@@ -27,6 +27,7 @@ NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # th
 ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
 # Matches the number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
 LITERAL = r"([\w)\]]\s*[-+*/]=?|(add|sub|mul|div)_?\()\s*{0}(\.0*)?(?![\w.])|(?<![\w.\[]){0}(\.0*)?\s*[*+]"
+LIMITS = ("clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum")
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
     "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
@@ -166,6 +167,10 @@ class Computation:
         later = (self.calls[j] for j in self.descendants(i)[1:] if self.is_number(j))
         return any(call.line == self.calls[i].line and call.name not in VIEWS for call in later)
 
+    def shares_line(self, i: int, j: int) -> bool:
+        """Tell whether two calls are on the same line."""
+        return self.calls[i].line == self.calls[j].line
+
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
@@ -243,6 +248,11 @@ class Computation:
         given = {j: k for j, k in enumerate(self.reached) if k is not None}
         return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
+    def path(self, start: int, end: int) -> list[int]:
+        """Return the calls between two calls through which numbers, not conditions, go from the first to the second."""
+        inputs = [[j for j in found if self.is_number(j)] for found in self.inputs]
+        return sorted((trace_back(inputs, [end]) & set(self.descendants(start))) - {start})
+
     def descendants(self, i: int) -> list[int]:
         """Return a call and all later calls that depend on its result, in order."""
         found = {i}
@@ -276,6 +286,15 @@ class Computation:
         """Return the `ancestors` of a call and of all later calls that depend on its result."""
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
+    def with_origins(self, milestones: set[int]) -> set[int]:
+        """Return the milestones and all milestones that they are computed from."""
+        origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
+        return self.with_origins(milestones | origins) if origins else milestones
+
+    def combines_steps(self, i: int) -> bool:
+        """Tell whether a call combines the results of at least two earlier calls that are not constants."""
+        return len({j for j in self.inputs[i] if self.is_number(j) and j not in self.constants}) > 1
+
     def spans_all(self, first: int, last: int) -> bool:
         """Tell whether all calls that compute numbers are on the lines from call `first` to call `last`."""
         numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
@@ -299,6 +318,20 @@ class Computation:
             return bool(re.search(LITERAL.format(neutral), call.code))
         values = (self.calls[j].value for j in call.inputs)
         return neutral == 0 and any(value is not None and not value.any() for value in values)
+
+    def limited_source(self, i: int) -> tuple[int, int] | None:
+        """Find an input of a call that `clamp` or `maximum` has changed, although by too little to be another value.
+
+        Return this input, and how many of its numbers were changed.
+        """
+        for j in self.inputs[i]:
+            value, reached = self.calls[j].value, self.reached[j]
+            for source in (self.calls[k].value for k in self.inputs[j] if reached == self.reached[k] is not None):
+                if self.calls[j].name not in LIMITS or value is None or source is None:
+                    continue
+                if value.shape == source.shape and (n := int((value != source).sum())):
+                    return j, n
+        return None
 
     def is_idle(self, i: int) -> bool:
         """Tell whether a call is arithmetic without effect: its result equals an input or is the same milestone."""

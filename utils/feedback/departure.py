@@ -100,6 +100,8 @@ class _Explanation:
             return self._missing_step(reached)
         if self.computation.follows_an_idle_step(wrong):
             return None
+        if limited := self.computation.limited_source(wrong):
+            return self._departure_of_limit(*limited)
         before = self.computation.ancestors(wrong)
         if before:
             furthest = max(self.computation.sources(wrong), default=-1)
@@ -225,6 +227,11 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
 
+    def _departure_of_limit(self, i: int, n: int) -> Departure:
+        where = sentence_case(self._line(i, with_operation=True))
+        sentence = f"{where} changes {n} of the numbers in {self._label(i)}, and the result after it is wrong."
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "the same numbers"))
+
     def _is_extra_step(self, wrong: int) -> bool:
         """Tell whether a call depends on a single milestone and returns as many numbers as that milestone has."""
         received, value = self.computation.ancestors(wrong), self.calls[wrong].value
@@ -240,14 +247,9 @@ class _Explanation:
 
     def _lacks_other_values(self, wrong: int, following: int) -> bool:
         """Tell whether the milestone `following` needs a milestone that the call `wrong` does not use."""
-        origins = self._with_origins(self.computation.ancestors(wrong))
-        missing = [k for k in self.milestones[following].parents if not origins & self._with_origins({k})]
+        origins = self.computation.with_origins(self.computation.ancestors(wrong))
+        missing = [k for k in self.milestones[following].parents if not origins & self.computation.with_origins({k})]
         return bool(missing) and self.computation.most_similar(wrong, [following]) is None
-
-    def _with_origins(self, milestones: set[int]) -> set[int]:
-        """Return the milestones and all milestones that they are computed from."""
-        origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
-        return self._with_origins(milestones | origins) if origins else milestones
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, size = wrong, self.milestones[following].value.numel()
@@ -263,7 +265,8 @@ class _Explanation:
         if self.calls[first_wrong].line != self.calls[wrong].line:
             where = f"The computation from {self._line(first_wrong)} to {self._line(wrong)}"
         (label, expected, *_), value = self.milestones[following], self.calls[wrong].value
-        if value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
+        combines = self.milestones[following].is_leaf and self.computation.combines_steps(first_wrong)
+        if combines or value is None or is_unrelated(value, expected) or not has_slice_shape(value, expected):
             sentence = f"No line up to {self._line(wrong)} gives {label}."
             return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
@@ -295,7 +298,7 @@ class _Explanation:
         A milestone that a reached milestone depends on does not count as missing.
         """
         reached = {k for k in self.reached if k is not None}
-        needed = self._with_origins({following}) - self._with_origins(reached)
+        needed = self.computation.with_origins({following}) - self.computation.with_origins(reached)
         leaves = (k for k in sorted(needed) if self.milestones[k].is_leaf and not self.milestones[k].is_optional)
         missing = next((k for k in leaves if k != following), None)
         return "" if missing is None else f"No line gives {self.milestones[missing].label}. "
@@ -303,7 +306,7 @@ class _Explanation:
     def _changed_afterwards(self, last: int) -> Departure:
         """Report that the expected result is computed, but not returned."""
         source = max(i for i, k in enumerate(self.reached) if k == last)
-        later = next((i for i in self.computation.descendants(source) if i > source), None)
+        later = next(iter(self.computation.path(source, len(self.calls) - 1)), None)
         if later is None:
             sentence = (
                 f"{sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."

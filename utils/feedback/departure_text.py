@@ -50,6 +50,8 @@ def trace_lines(computation: Computation, wrong_line: int | None, expected: str 
     first_line: dict[int, int] = {}
     notes: dict[int, list[str]] = {}
     code = {call.line: call.code for call in computation.calls}
+    # Another function that a line calls may compute more values than it returns. Only returned values are noted.
+    given = {j for i, inputs in enumerate(computation.inputs) for j in inputs if not computation.shares_line(i, j)}
     sure: set[int] = set()  # lines that give a required value; optional values prove little
     for i, call in enumerate(computation.calls):
         k, line_notes = computation.reached[i], notes.setdefault(call.line, [])
@@ -57,6 +59,7 @@ def trace_lines(computation: Computation, wrong_line: int | None, expected: str 
             sure.add(call.line)
         if (
             k is not None
+            and (call.is_direct or i in given or call is computation.calls[-1])
             and first_line.setdefault(k, call.line) == call.line
             and label_text(computation, i) not in line_notes
         ):

@@ -43,6 +43,8 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
         return None  # the sentence would be about different parts in different cases
     pairs = [_pair(probe, trial, part) for trial, part in parts]
     finders = _OF_BOOLS if parts[0][1].yours.dtype == torch.bool else _OF_NUMBERS
+    if all(p.is_equal(p.yours, p.expected) for p in pairs):
+        finders = _OF_NEARLY_EQUAL
     for find in finders:
         if sentence := find(pairs):
             several = isinstance(probe.exercise.returns, tuple)
@@ -85,6 +87,8 @@ def _factor(pairs: Pairs) -> str:
     found = [float((p.yours * p.expected).sum() / (p.expected**2).sum()) for p in pairs]
     if not all(abs(f) > 1e-6 and p.is_equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
         return ""
+    if any(bool(((p.yours == 0) & (p.expected.abs() > 1e-6 * p.expected.abs().max())).any()) for p in pairs):
+        return ""  # the other numbers may be multiples, but these are missing
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
         return "The numbers are almost right. Is something small added during the computation, or are numbers rounded?"
@@ -276,4 +280,5 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _moved,
     _rearranged,
 )
+_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # others would take these results for the expected ones
 _OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)
