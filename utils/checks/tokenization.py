@@ -1162,7 +1162,8 @@ def sampling_cases(rand):
 exercise(
     "sample",
     unswept=dict.fromkeys(
-        ("zeros", "ties", "large"), "the check counts samples, so many rows of its cases have the same logits"
+        ("zeros", "ties", "large", "layouts"),
+        "the check counts samples, so many rows of its cases have the same logits",
     ),
     oracle=_by_inverse,
     cases=sampling_cases,
