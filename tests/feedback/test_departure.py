@@ -309,6 +309,13 @@ def test_a_condition_is_not_blamed_for_a_change(product):
     assert "gives the products, as it should" in report.message and "`abs`" not in report.message, report.message
 
 
+def test_a_step_after_the_result_does_not_hide_what_changed_it(product):
+    """The last line computes a number that is not returned."""
+    body = "a = x.cumsum(-1) @ (y**2).mT\nb = a * 2\nx.sum()\nreturn b"
+    message = diagnose(product, answer(body, "x, y")).message
+    assert "line 3" in message and "does not return it" not in message, message
+
+
 def test_a_limit_that_changes_numbers_slightly_is_named(declare_exercise):
     """The tolerance hides the change of the probabilities, but their logarithms are wrong."""
     logs = declare_exercise(

@@ -396,7 +396,7 @@ def test_hidden_numbers_may_be_very_large(masked_mean):
 
     assert diagnose(masked_mean, with_name("means", means))
     report = diagnose(masked_mean, with_name("means", lambda x: means(x, 2.0)))
-    assert report.property == "hidden" and "must not count are a million larger" in report.message, str(report)
+    assert report.property == "hidden numbers" and "must not count are a million larger" in report.message, str(report)
 
 
 def test_the_memory_layout_of_an_input_changes_nothing(declare_exercise):

@@ -148,7 +148,7 @@ exercise(
     unswept={
         "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
         **dict.fromkeys(
-            ("sizes", "large", "hidden", "small", "signs"), "the weights are positive, and each row sums to one"
+            ("sizes", "large", "hidden numbers", "small", "signs"), "the weights are positive, and each row sums to one"
         ),
     },
     # F.normalize divides by the sum of absolute values. No weight is negative, so this is the plain sum.

@@ -1011,7 +1011,7 @@ exercise(
             " of the token except the last entry.",
         ),
         "one-head-for-equal-w": Wrong(
-            lambda z_q, z, w, mu: _estimate(z_q, z, *map(list, (heads := dict(zip(w, mu)), heads.values()))),
+            lambda z_q, z, w, mu: _estimate(z_q, z, list(dict(zip(w, mu))), list(dict(zip(w, mu)).values())),
             "Two heads with the same w count as one head, as in a dictionary with w as its key. Go through the pairs of"
             " w and μ in order.",
         ),

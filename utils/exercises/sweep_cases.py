@@ -289,7 +289,7 @@ CASE_SWEEPS = {
     "zeros": Sweep("every second number, or a row, is exactly 0", _zeros),
     "ties": Sweep("all rows or tokens are equal, or all tokens are 0", _ties),
     "large": Sweep("inputs are " + " or ".join(f"{n:,.0f}" for n in FACTORS) + " times as large", _large),
-    "hidden": Sweep("numbers without influence on the result are a million larger", _without_influence),
+    "hidden numbers": Sweep("numbers without influence on the result are a million larger", _without_influence),
     "layouts": Sweep("inputs have the memory layout of a transposed tensor", layouts),
     "small": Sweep(f"inputs are {SMALL:g} times as large", small_inputs),
     "signs": Sweep("inputs have the opposite sign", _signs),

@@ -167,20 +167,19 @@ class Computation:
         later = (self.calls[j] for j in self.descendants(i)[1:] if self.is_number(j))
         return any(call.line == self.calls[i].line and call.name not in VIEWS for call in later)
 
-    def shares_line(self, i: int, j: int) -> bool:
-        """Tell whether two calls are on the same line."""
-        return self.calls[i].line == self.calls[j].line
-
     def last_input(self, i: int) -> int | None:
         """Return the last milestone among the direct inputs of a call."""
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
+    def final_call(self, result: Tensor | None) -> int:
+        """Return the last call that gives the answer's result, or else the last call."""
+        values = [call.value for call in self.calls] if result is not None else []
+        equal = (i for i, v in enumerate(values) if v is not None and result is not None and match(v, result))
+        return max(equal, default=len(self.calls) - 1)
+
     def first_wrong_call(self, result: Tensor | None) -> int | None:
         """Return the first call that receives only correct values, returns a wrong value, and leads to the result."""
-        final = len(self.calls) - 1
-        if result is not None:
-            equal = (i for i, call in enumerate(self.calls) if call.value is not None and match(call.value, result))
-            final = max(equal, default=final)
+        final = self.final_call(result)
         right = [self.is_right(i) for i in range(len(self.calls))]
         harmless = self._find_harmless(final, right)
         views: set[int] = set()  # parts and rearrangements of correct values
@@ -248,10 +247,15 @@ class Computation:
         given = {j: k for j, k in enumerate(self.reached) if k is not None}
         return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
-    def path(self, start: int, end: int) -> list[int]:
-        """Return the calls between two calls through which numbers, not conditions, go from the first to the second."""
+    def next_on_path(self, start: int, result: Tensor | None) -> int | None:
+        """Return the next call through which the numbers of call `start` lead to the result.
+
+        A call that computes only a condition is chosen only if there is no other call.
+        """
         inputs = [[j for j in found if self.is_number(j)] for found in self.inputs]
-        return sorted((trace_back(inputs, [end]) & set(self.descendants(start))) - {start})
+        later = self.descendants(start)[1:]
+        path = {*later} & trace_back(inputs, [self.final_call(result)])
+        return min(path, default=next(iter(later), None))
 
     def descendants(self, i: int) -> list[int]:
         """Return a call and all later calls that depend on its result, in order."""

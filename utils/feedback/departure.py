@@ -30,6 +30,7 @@ from utils.feedback.milestones import (
     ambiguity,
     differs_in_one_size,
     expected_values,
+    float_result,
     has_slice_shape,
     is_slice_size,
     is_unrelated,
@@ -92,10 +93,9 @@ class _Explanation:
             return self._changed_afterwards(last) if is_result else None
         if unused := self._unused_result():
             return unused
-        result = self.trial.yours.value[0] if isinstance(self.trial.yours.value, tuple) else self.trial.yours.value
         if repeated := self._repeated_leaf(reached):
             return repeated
-        wrong = self.computation.first_wrong_call(result if is_float(result) else None)
+        wrong = self.computation.first_wrong_call(float_result(self.trial))
         if wrong is None:
             return self._missing_step(reached)
         if self.computation.follows_an_idle_step(wrong):
@@ -306,7 +306,7 @@ class _Explanation:
     def _changed_afterwards(self, last: int) -> Departure:
         """Report that the expected result is computed, but not returned."""
         source = max(i for i, k in enumerate(self.reached) if k == last)
-        later = next(iter(self.computation.path(source, len(self.calls) - 1)), None)
+        later = self.computation.next_on_path(source, float_result(self.trial))
         if later is None:
             sentence = (
                 f"{sentence_case(self._line(source))} gives {self._label(source)}, but your code does not return it."

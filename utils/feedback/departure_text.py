@@ -51,7 +51,8 @@ def trace_lines(computation: Computation, wrong_line: int | None, expected: str 
     notes: dict[int, list[str]] = {}
     code = {call.line: call.code for call in computation.calls}
     # Another function that a line calls may compute more values than it returns. Only returned values are noted.
-    given = {j for i, inputs in enumerate(computation.inputs) for j in inputs if not computation.shares_line(i, j)}
+    calls = computation.calls
+    given = {j for call, used in zip(calls, computation.inputs) for j in used if calls[j].line != call.line}
     sure: set[int] = set()  # lines that give a required value; optional values prove little
     for i, call in enumerate(computation.calls):
         k, line_notes = computation.reached[i], notes.setdefault(call.line, [])

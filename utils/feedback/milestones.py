@@ -284,6 +284,13 @@ def ambiguity(trial: Trial) -> tuple:
     return sizes.count(1), bool(trial.case.note), equal_axes, sum(t.numel() for t in tensors)
 
 
+def float_result(trial: Trial) -> Tensor | None:
+    """Return the answer's result, or the first part of a tuple; None if it is no tensor of floats."""
+    value = trial.yours.value
+    result = value[0] if isinstance(value, tuple) else value
+    return result if is_float(result) else None
+
+
 def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Container[int] = ()) -> set[int]:
     """Return the calls in `starts`, and all calls whose results they use, directly or indirectly.
 

@@ -42,8 +42,8 @@ from utils.feedback.phrases import article, call_text, change_text, error_summar
 
 # In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
 # nan. If a lesson forbids this, a property tests it.
-_MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden", "hidden rows")
-_MAY_GIVE_NAN = ("large", "hidden", "hidden rows")
+_MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden numbers", "hidden rows")
+_MAY_GIVE_NAN = ("large", "hidden numbers", "hidden rows")
 CONDITIONS = ("sizes", "options", "numbers", "widths")  # sweeps whose changes name a condition in a report
 
 SWEEPS = {

@@ -50,7 +50,7 @@ def write_pending(exercises: Iterable[str], root: Path = ROOT) -> bool:
 def find_changed_verdicts(answers: list[Answer]) -> dict[Answer, str]:
     """Judge the answers. Return each answer whose verdict has changed, with a line that names both verdicts.
 
-    A tenth of the answers differ from an earlier answer only in comments or layout. They share its verdict.
+    Answers that differ only in comments or layout share a verdict.
     """
     programs = [(answer.exercise, ast.dump(ast.parse(answer.source))) for answer in answers]
     first = dict(zip(reversed(programs), reversed(answers)))

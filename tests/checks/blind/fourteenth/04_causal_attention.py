@@ -126,7 +126,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(scores * mask / d_k**0.5, dim=-1)
 
 
-# %% causal_attn_weights wrong (property hidden): adds -10000 to hidden scores; if a hidden score is more than 10000 higher than the visible ones, it gets weight
+# %% causal_attn_weights wrong (property hidden numbers): adds -10000 to hidden scores; if a hidden score is more than 10000 higher than the visible ones, it gets weight
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     hidden = ~get_mask(scores.shape[-1]).to(scores.device)
