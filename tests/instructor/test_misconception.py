@@ -209,6 +209,13 @@ def test_one_answer_cannot_change_what_the_next_one_sees():
     assert answers.judge("attn_weights_2 = torch.softmax(attn_scores_2, 0)")
 
 
+def test_an_answer_can_use_names_that_demo_cells_define():
+    answers = AnswerFactory.from_name("simple_attention")
+    assert "`attn_weights`" in answers.judge("def simple_attention(inputs):\n    return attn_weights @ inputs\n").message
+    unknown = answers.judge("def simple_attention(inputs):\n    return later_name @ inputs\n")
+    assert "`later_name`" in unknown.message and unknown.reason == "raised"
+
+
 def test_what_is_written_is_read(tmp_path):
     answers = [
         Answer("row_sums", "wrong", "", "a (b) c: d", "pass\n"),

@@ -387,8 +387,8 @@ exercise(
         ),
         "nothing-copied": Wrong(
             lambda v2, v1: None,
-            "You did not change v1. An assignment to a name inside the function (v1 = ..., or w = ...) only changes"
-            " what this name refers to; assign to v1's own attributes.",
+            "v1 did not change. Assign to the attributes of the argument v1: an assignment to a name (v1 = ..., or"
+            " w = ...) only changes what this name refers to, and the notebook's own layers are not the arguments.",
         ),
         "only-the-query": Wrong(
             _copy(NAMES[:1]),

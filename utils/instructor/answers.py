@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import builtins
 import contextlib
 import io
 import linecache
@@ -11,17 +12,18 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 from torch import Tensor
 
-from utils import lessons
+from utils import explore, lessons
 from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import Exercise, family_members, find_exercise
 from utils.feedback.diagnose import diagnose
 from utils.feedback.report import Report
 from utils.lessons.files import write_atomically
 from utils.lessons.loading import CellRunner
+from utils.lessons.names import read_names
 
 
 @dataclass
@@ -36,6 +38,7 @@ class AnswerFactory:
     exercise: Exercise
     namespace: dict[str, Any]
     source: str
+    _has_demo_names: bool = False
 
     @classmethod
     def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
@@ -44,24 +47,16 @@ class AnswerFactory:
         Raises:
             LessonError: `solutions/` does not exist.
         """
-        path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
         source = reference_source(exercise)
-        if exercise.kind != "value":
+        if exercise.kind == "value":
+            names = _run_cells_until(exercise)
+            for name in lessons.bound_names(ast.parse(source)):
+                names.pop(name)
+        else:
+            path = lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions")
             names = dict(vars(lessons.load_lesson(path)))
             names.pop(exercise.name)
-            return cls(exercise, names, source)
-        names: dict[str, Any] = dict.fromkeys(("check", "show", "explore"), MagicMock())
-        lesson = lessons.read_lesson(path)
-        runner = CellRunner(lesson, names)
-        with contextlib.redirect_stdout(io.StringIO()):
-            for cell in lesson.cells:
-                if tree := lessons.parse_cell(cell):
-                    runner.run(cell, [node for node in tree.body if not _imports_utils(node)])
-                if exercise.name in names:
-                    break
-        for name in lessons.bound_names(ast.parse(source)):
-            names.pop(name)
-        return cls(exercise, names, source)
+        return cls(exercise, names, source, _has_demo_names=exercise.kind == "value")
 
     @classmethod
     def from_name(cls, exercise: str) -> AnswerFactory:
@@ -74,11 +69,21 @@ class AnswerFactory:
 
     def make_answer(self, source: str) -> Any:
         """Run the source and return the answer that it defines. Exceptions from the source are not caught."""
+        self._add_demo_names(source)
         names = {name: value.clone() if _is_plain(value) else value for name, value in self.namespace.items()}
         linecache.cache[self._file] = (len(source), None, [line + "\n" for line in source.splitlines()], self._file)
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(source, self._file, "exec", __future__.annotations.compiler_flag), names)
         return names[self.exercise.name]
+
+    def _add_demo_names(self, source: str) -> None:
+        """If the source reads other names than definitions, add the names that the lesson's earlier cells define."""
+        unknown = read_names(source) - {*self.namespace, *lessons.bound_names(ast.parse(source)), *dir(builtins)}
+        if unknown and not self._has_demo_names:
+            self._has_demo_names = True
+            demo = _run_cells_until(self.exercise)
+            demo.pop(self.exercise.name, None)
+            self.namespace = demo | self.namespace
 
     def judge(self, source: str) -> Report:
         """Return the report of `check` on the answer in `source`. Without an answer, the reason is "raised"."""
@@ -88,6 +93,23 @@ class AnswerFactory:
             return Report(self.exercise.name, "failed", f"{type(error).__name__}: {error}", reason="raised")
         cell = CellCode(self._file, source, {**self.namespace}) if self.exercise.kind == "value" else None
         return diagnose(self.exercise, answer, cell)
+
+
+def _run_cells_until(exercise: Exercise) -> dict[str, Any]:
+    """Run the cells of the solved lesson silently, up to the exercise's cell, and return the names that they define."""
+    names: dict[str, Any] = {}
+    lesson = lessons.read_lesson(lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"))
+    runner = CellRunner(lesson, names)
+    silent = dict.fromkeys(("check", "hint", "show", "solution", "task"), MagicMock())
+    silent["explore"] = MagicMock(my_sentence=explore.my_sentence)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), patch.multiple("utils", **silent):
+        for cell in lesson.cells:
+            if tree := lessons.parse_cell(cell):
+                runner.run(cell, tree.body)
+            if exercise.name in names:
+                break
+    return names
 
 
 def transfer_folder(root: Path = lessons.ROOT) -> Path:
@@ -112,10 +134,6 @@ def reference_source(exercise: Exercise) -> str:
         if (answer.exercise, answer.kind) == (exercise.full_name, "right"):
             return answer.source
     raise lessons.LessonError(f"{file.name} in {file.parent} contains no right answer to {exercise.full_name}.")
-
-
-def _imports_utils(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "utils"
 
 
 def _is_plain(value: Any) -> bool:
