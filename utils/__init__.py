@@ -24,6 +24,8 @@ def __dir__():
 
 
 if "IPython" in _sys.modules:
+    from utils.notebook import cell_results as _cell_results
     from utils.notebook import exception_hooks as _exception_hooks
 
     _exception_hooks.register_exception_hook()
+    _cell_results.register_result_display()

@@ -186,3 +186,16 @@ def test_the_departing_step_is_named_after_harmless_operations(name, line, step,
     report = AnswerFactory.from_name(name).judge(textwrap.dedent(source).lstrip())
     assert [t.line for t in report.trace if t.state == "wrong"] == [line], str(report)
     assert f"but {step}" in report.message or f"After that, {step}" in report.message, report.message
+
+
+IDLE = """
+    def inverted_dropout(x, keep, p):
+        factor = 1 // (1 - p)
+        return torch.where(keep, x * factor, 0.0)
+"""
+
+
+def test_a_step_that_changes_nothing_is_not_called_missing():
+    report = AnswerFactory.from_name("inverted_dropout").judge(textwrap.dedent(IDLE).lstrip())
+    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
+    assert "multiplication on line 3" in report.message and "missing" not in report.message

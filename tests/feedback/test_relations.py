@@ -156,6 +156,13 @@ def test_a_relation_between_masks(declare_exercise, snapshot):
     assert without_diagonal.relation == "places" and without_diagonal.message == snapshot(name="without the diagonal")
 
 
+def test_a_single_number_has_no_relation(declare_exercise):
+    grid = declare_exercise("grid", oracle=lambda size: torch.ones(size, size).tril().bool(), cases=[case(1), case(5)])
+    report = diagnose(grid, lambda size: torch.ones(size, size).tril().bool() & (size > 1))
+    assert report.reason == "difference" and report.relation is None, report.message
+    assert "right when `size` is" in report.message
+
+
 @pytest.mark.parametrize(
     "wrong, name",
     [

@@ -90,6 +90,10 @@ def half_a_gradient(x, mask=None):
     return right(x, mask) / 2 + right(x.detach(), mask) / 2
 
 
+def root_of_a_square(x, mask=None):
+    return right(x.sign() * x.square().sqrt(), mask)
+
+
 @pytest.mark.parametrize(
     "answer, found",
     [
@@ -102,6 +106,7 @@ def half_a_gradient(x, mask=None):
         (equal_rows, "ties"),
         (without_gradient, "lets_gradients_through"),
         (half_a_gradient, "gradients"),
+        (root_of_a_square, "lets_gradients_through"),
     ],
 )
 def test_each_sweep_finds_its_kind_of_mistake(causal_mean, answer, found):
@@ -113,7 +118,7 @@ def test_a_right_answer_passes_all_sweeps(causal_mean):
     assert diagnose(causal_mean, with_name("causal_mean", right))
     assert applicable_sweeps(causal_mean) == [
         *("settings", "state", "gradients", "sizes", "zeros", "ties", "large", "layouts", "small", "signs", "options"),
-        *("hidden rows", "limits"),
+        *("hidden rows", "finite gradients", "limits"),
     ]
 
 

@@ -211,7 +211,9 @@ def test_one_answer_cannot_change_what_the_next_one_sees():
 
 def test_an_answer_can_use_names_that_demo_cells_define():
     answers = AnswerFactory.from_name("simple_attention")
-    assert "`attn_weights`" in answers.judge("def simple_attention(inputs):\n    return attn_weights @ inputs\n").message
+    assert (
+        "`attn_weights`" in answers.judge("def simple_attention(inputs):\n    return attn_weights @ inputs\n").message
+    )
     unknown = answers.judge("def simple_attention(inputs):\n    return later_name @ inputs\n")
     assert "`later_name`" in unknown.message and unknown.reason == "raised"
 

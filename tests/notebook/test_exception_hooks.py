@@ -3,18 +3,16 @@
 import re
 
 import pytest
-from IPython.testing.globalipapp import get_ipython, start_ipython
 
 from utils.notebook import exception_hooks
 
 
 @pytest.fixture(scope="module")
-def shell():
-    shell = start_ipython() or get_ipython()
-    shell.run_cell("import utils")
+def shell(ipython):
+    ipython.run_cell("import utils")
     exception_hooks.register_exception_hook()
-    yield shell
-    shell.set_custom_exc((), None)
+    yield ipython
+    ipython.set_custom_exc((), None)
 
 
 def run(shell, capsys, code):

@@ -727,8 +727,8 @@ exercise(
             " the last position predict the next token."
         ),
         "never-appends": _sort_greedily.replace(append=False).wrong(
-            "The model sees the same four tokens each time, so it gives the same letter three times. Append each"
-            " chosen letter before you call the model again."
+            "All three letters come from the same logits, those after the separator. Append each chosen letter before"
+            " you call the model again, and read the logits of the last position."
         ),
         "all-at-once": _read_three_positions,
         "whole-sequence": _sort_greedily.replace(show=lambda ids: "".join(VOCAB[i] for i in ids)).wrong(

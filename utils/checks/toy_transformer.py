@@ -899,8 +899,8 @@ exercise(
             " between two calls, so pass it the whole text each time."
         ),
         "never-feeds-back": _generate_text.replace(feed=lambda ids, n: ids[:n]).wrong(
-            "The model reads only the prompt in each iteration, so it predicts the same token again and again. Append"
-            " each new token to what the model reads."
+            "Each new token comes from the same logits, those after the prompt. Append each new token to what the model"
+            " reads, and take the logits of the last position."
         ),
         "max-len-of-the-whole": _generate_text.replace(rounds=lambda max_len, n: max(0, max_len - n)).wrong(
             "You count the prompt in max_len too, so a longer prompt gets a shorter answer. max_len should be the"

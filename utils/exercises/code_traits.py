@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ class CodeTraits:
 
     source: str = ""  # the source of the functions that the answer defines
     integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
+    floats: frozenset[float] = frozenset()  # the positive floats in the code
     notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
     unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
 
@@ -26,11 +28,13 @@ class CodeTraits:
 def analyse_code(answer: Any) -> CodeTraits:
     """Analyse a function, or the methods of a class."""
     functions = _functions(answer)
-    integers = {c for f in functions for c in _constants(f.__code__) if type(c) is int and 2 < c < 2**62}
+    constants = {c for f in functions for c in _constants(f.__code__)}
+    integers = {c for c in constants if type(c) is int and 2 < c < 2**62}
+    floats = {c for c in constants if type(c) is float and 0 < c < math.inf}
     global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
     source = "".join(function_source(f.__code__) for f in functions)
     unused = unread_arguments(answer.__code__) if isinstance(answer, types.FunctionType) else ()
-    return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused)
+    return CodeTraits(source, frozenset(integers), frozenset(floats), tuple(dict.fromkeys(global_names)), unused)
 
 
 def _functions(answer: Any) -> list[types.FunctionType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 import types
 from collections import OrderedDict
@@ -38,7 +39,7 @@ def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
         return value
     if kind in _CONTAINERS and not value:
         return kind()
-    if kind in (dict, OrderedDict):
+    if kind in _DICTS:
         return kind((key, _copy_module(item, memo)) for key, item in value.items())
     if id(value) in memo:
         return memo[id(value)]
@@ -53,7 +54,65 @@ def _copy_module(value: Any, memo: dict[int, Any]) -> Any:
 
 
 _CONSTANTS = frozenset((types.NoneType, bool, int, float, str))
-_CONTAINERS = frozenset((dict, OrderedDict, set, list, tuple))
+_DICTS = (dict, OrderedDict)
+_CONTAINERS = (*_DICTS, set, list, tuple)
+
+
+class ReusedArguments:
+    """Copy the arguments of consecutive calls. An argument that differs from an earlier one only in its numbers reuses
+    the earlier copy with the new numbers, as in a notebook that trains a model between two calls.
+    """
+
+    def __init__(self) -> None:
+        self._copies: dict[Any, tuple[Any, Any]] = {}  # maps a position and a structure to an argument and its copy
+
+    def copy(self, position: int, argument: Any) -> Any:
+        """Return a copy of the argument at this position."""
+        if not isinstance(argument, (Tensor, nn.Module)):
+            return copy_value(argument)
+        key = position, *_structure(argument)
+        earlier, reused = self._copies.get(key, (None, None))
+        if reused is None:
+            reused = copy_value(argument)
+        elif earlier is not argument or isinstance(argument, Tensor):
+            _load_numbers(reused, argument)
+        self._copies[key] = argument, reused
+        return reused
+
+
+def _structure(value: Tensor | nn.Module) -> tuple[Any, ...]:
+    """Return everything about a tensor or module except its numbers, in a form that can be compared and hashed."""
+    if isinstance(value, Tensor):
+        return type(value), value.dtype, value.shape, value.stride()
+    attributes = (
+        (name, _attribute_key(attribute))
+        for module in value.modules()
+        for name, attribute in vars(module).items()
+        if name not in ("training", "_parameters", "_buffers", "_modules")
+    )
+    return (*map(type, value.modules()), *map(_structure, _numbers(value)), *attributes)
+
+
+def _attribute_key(attribute: Any) -> Any:
+    if type(attribute) in _CONSTANTS or dataclasses.is_dataclass(attribute):
+        return repr(attribute)
+    return type(attribute) if type(attribute) in _CONTAINERS and not attribute else id(attribute)
+
+
+def _numbers(module: nn.Module) -> tuple[Tensor, ...]:
+    return (*module.parameters(), *module.buffers())
+
+
+def _load_numbers(target: Any, source: Any) -> None:
+    """Copy the numbers and the training mode of `source`, which has the same structure."""
+    with torch.no_grad():
+        if isinstance(target, Tensor):
+            target.copy_(source)
+            return
+        for old, new in zip(_numbers(target), _numbers(source)):
+            old.copy_(new)
+    for old, new in zip(target.modules(), source.modules()):
+        old.training = new.training
 
 
 class Params(dict[str, Tensor]):

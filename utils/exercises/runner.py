@@ -32,7 +32,7 @@ from utils.exercises.fake_device import (
     emulate_device,
     find_unmoved_tensor,
 )
-from utils.exercises.instantiate import build_module, copy_value, fill_parameters, make_module_class
+from utils.exercises.instantiate import ReusedArguments, build_module, copy_value, fill_parameters, make_module_class
 from utils.exercises.observe import (
     Failure,
     Observation,
@@ -68,8 +68,8 @@ class Runner(Protocol):
         """Run the answer on several cases, one after the other, as a notebook does.
 
         A module is created once, for the first case. Before each call, it gets the parameters of that case. A case with
-        different constructor arguments gets its own object. Cases that have the same model or layer as an argument
-        share one copy of it. After each call, the result is overwritten, because a caller may also overwrite it. The
+        different constructor arguments gets its own object. Arguments that differ only in their numbers are one object
+        (see `ReusedArguments`). After each call, the result is overwritten, because a caller may also overwrite it. The
         sequence ends at the first exception.
 
         Args:
@@ -137,14 +137,14 @@ class InProcessRunner:
 
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         observations: list[Observation] = []
-        shared: dict[int, Any] = {}
+        arguments = ReusedArguments()
         with preserve_global_state(cases[0].seed), torch.set_grad_enabled(gradients):
             try:
                 call = build_module(self.answer, cases[0]) if self.form.kind == "module" else self.answer
                 attributes = _attributes(call)
                 for case in cases:
                     own = call if case.init == cases[0].init else build_module(self.answer, case)
-                    observation = self._run_next(own, case, shared)
+                    observation = self._run_next(own, case, arguments)
                     outer = outer_variables(self.answer)
                     names = {**self._outer, **outer}
                     kept = [n for n in names if not values_identical(self._outer.get(n, ...), outer.get(n, ...))]
@@ -154,14 +154,11 @@ class InProcessRunner:
                 observations.append(Observation(failure=build_failure(error, self.answer)))
         return observations
 
-    def _run_next(self, call: Any, case: Case, shared: dict[int, Any]) -> Observation:
-        """Call the answer on the next case of a sequence. `shared` maps a module's id to its copy."""
+    def _run_next(self, call: Any, case: Case, arguments: ReusedArguments) -> Observation:
+        """Call the answer on the next case of a sequence."""
         if self.form.kind == "module" and case.fill:
             fill_parameters(call, case.seed)
-        for a in case.args:
-            if isinstance(a, nn.Module) and id(a) not in shared:
-                shared[id(a)] = copy_value(a)
-        args = tuple(shared[id(a)] if isinstance(a, nn.Module) else copy_value(a) for a in case.args)
+        args = tuple(arguments.copy(i, a) for i, a in enumerate(case.args))
         kwargs = copy_value(dict(case.kwargs))
         seed_torch(case.seed)
         value = call_answer(self.form, call, args, kwargs)

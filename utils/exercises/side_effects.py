@@ -96,12 +96,13 @@ def _lasting_values(answer: Any) -> dict[str, Any]:
         functions = [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
         variables = {n: v for function in functions for n, v in _lasting_values(function).items()}
         return variables | {name: value for name, value in own.items() if is_plain_data(value)}
+    cached = {"functools.lru_cache": tuple(answer.cache_info())} if hasattr(answer, "cache_info") else {}
     answer = inspect.unwrap(answer) if callable(answer) else answer
     if not isinstance(answer, types.FunctionType):
-        return {}
+        return cached
     outer = inspect.getclosurevars(answer)
     defaults = {n: p.default for n, p in inspect.signature(answer).parameters.items() if p.default is not p.empty}
-    variables = {**outer.globals, **outer.nonlocals, **defaults}
+    variables = {**outer.globals, **outer.nonlocals, **defaults, **cached}
     return {name: value for name, value in variables.items() if is_plain_data(value)}
 
 

@@ -54,6 +54,7 @@ from utils.exercises.sweep_options import (
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 LARGE = 66  # larger than every size in the lessons and in the other cases; an even number, as some widths require
+INEXACT = 98  # for floats, 98 * (1 / 98) is not 1, so a wrong rounding of positions shows
 BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
 # The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
 # and any limit that an answer may set, such as 10,000.
@@ -111,7 +112,7 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
     """
     for name, value in argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
-            yield with_argument(exercise, case, name, LENGTHS[name])
+            yield from (with_argument(exercise, case, name, length) for length in (LENGTHS[name], INEXACT))
         if type(value) is int and name in AXES:
             dims = tensors_of(case)[0].dim()
             yield from (with_argument(exercise, case, name, axis) for axis in range(-dims, dims))

@@ -1,5 +1,7 @@
 """Find limits in the code of an answer, such as a fixed number of positions, and derive cases that exceed them.
 
+A limit can also be a float, such as a temperature below which the code does something else.
+
 `utils.exercises.sweep_cases` tests sizes that are cheap to test for every answer. This module tests larger sizes, such
 as 3001 positions, but only if the code of the answer contains a possible limit.
 """
@@ -14,6 +16,7 @@ from utils.exercises.case_changes import argument_values, resize, with_argument,
 from utils.exercises.code_traits import CodeTraits
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.sweep_cases import LARGE, LENGTHS, free_sizes
+from utils.exercises.sweep_options import small_inputs
 
 MOST = 4096  # the largest size that this module tests; longer texts take too long
 # The first positive integer that each dtype cannot represent. It is tested if the answer's code contains the dtype.
@@ -37,6 +40,15 @@ def find_limits(code: CodeTraits) -> list[Limit]:
     dtypes = (Limit(name, n + 1) for name, n in FIRST_ROUNDED.items() if re.search(rf"\.{name}\b", code.source))
     numbers = (Limit(str(n), n + 1) for n in sorted(code.integers))
     return [limit for limit in (*dtypes, *numbers) if LARGE < limit.size <= MOST]
+
+
+def cases_beside(exercise: Exercise, base: Case, number: float) -> Iterator[Case]:
+    """Yield cases in which a float argument is slightly smaller or larger than `number`, also with small inputs."""
+    for name, value in argument_values(exercise, base).items():
+        for factor in (0.9, 1.1) if type(value) is float else ():
+            changed = with_argument(exercise, base, name, float(f"{factor * number:.3g}"))
+            yield changed
+            yield from small_inputs(exercise, changed)
 
 
 def cases_of_size(exercise: Exercise, base: Case, new: int) -> Iterator[Case]:

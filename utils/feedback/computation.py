@@ -337,10 +337,17 @@ class Computation:
                     return j, n
         return None
 
+    def find_idle_call(self, i: int) -> int | None:
+        """Return the last idle call among a call and the calls that lead to it (see `is_idle`)."""
+        return max(filter(self.is_idle, trace_back(self.inputs, [i])), default=None)
+
     def is_idle(self, i: int) -> bool:
         """Tell whether a call is arithmetic without effect: its result equals an input or is the same milestone."""
         reached, value = self.reached[i], self.calls[i].value
-        return self.calls[i].name in ARITHMETIC and any(
+        if self.calls[i].name not in ARITHMETIC:
+            return False
+        arguments = (argument for function, argument in self.others if not function)
+        return any(changes_nothing(value, argument) for argument in arguments) or any(
             (reached is not None and reached == self.reached[j]) or changes_nothing(value, self.calls[j].value)
             for j in self.inputs[i]
         )

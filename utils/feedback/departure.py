@@ -371,11 +371,11 @@ class _Explanation:
         if following is None:
             return None
         source = max(i for i, k in enumerate(self.reached) if k == furthest)
-        if self.computation.is_idle(source):  # the code contains the step, but the step changes nothing on this case
-            return None
-        # If only the shape differs, the report says so already.
+        if (idle := self.computation.find_idle_call(source)) is not None:
+            sentence = f"{sentence_case(self._line(idle, with_operation=True))} changes nothing in this case."
+            return Departure(sentence, self._trace_lines(self.calls[idle].line, None))
         yours, expected = (m.value.flatten() for m in (self.milestones[furthest], following))
-        if values_equal(yours, expected, self.computation.atol):
+        if values_equal(yours, expected, self.computation.atol):  # the report says already that the shape differs
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"

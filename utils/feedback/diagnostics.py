@@ -266,8 +266,8 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
     if broken:
         return (
             f"{call_text(probe.exercise, trial.case)}: the numbers are right, but the gradient for"
-            f" {name_list_text(broken)} contains nan or inf. The slope of a square root or a logarithm at 0 is inf. An"
-            " operation such as 0 / 0 makes the gradient nan, even if a later step replaces the nan in the result."
+            f" {name_list_text(broken)} contains nan or inf. A square root or logarithm of 0, 0 / 0, or exp of a large"
+            " number causes this, even if a later step replaces the nan or inf."
         )
     lost = [n for n in trial.yours.detached if n not in trial.expected.level]
     if not lost:

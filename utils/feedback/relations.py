@@ -259,11 +259,13 @@ def _first_for_all(table: Tensor, axis: int) -> Tensor:
 
 def _everywhere(pairs: Pairs) -> str:
     values = {bool(value) for p in pairs for value in p.yours.unique()}
-    return f"It is {values.pop()} everywhere." if len(values) == 1 else ""
+    has_several = any(p.yours.numel() > 1 for p in pairs)
+    return f"It is {values.pop()} everywhere." if has_several and len(values) == 1 else ""
 
 
 def _opposite(pairs: Pairs) -> str:
-    inverted = all(bool((p.yours != p.expected).all()) for p in pairs)
+    has_both = any(p.expected.unique().numel() > 1 for p in pairs)
+    inverted = has_both and all(bool((p.yours != p.expected).all()) for p in pairs)
     return "It is inverted: each True should be False, and each False should be True." if inverted else ""
 
 

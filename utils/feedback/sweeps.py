@@ -7,7 +7,6 @@ exercise opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` pri
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from utils.exercises.compare import unexpected_changes
 from utils.exercises.exercise import Case, Exercise
-from utils.exercises.observe import Observation, RunOptions, is_float
+from utils.exercises.observe import Observation, RunOptions, collect_tensors, is_float
 from utils.exercises.probe import Trial
 from utils.exercises.runner import (
     Runner,
@@ -37,7 +36,7 @@ from utils.exercises.sweep_cases import (
     derived_cases,
     derived_pairs,
 )
-from utils.exercises.sweep_limits import MOST, cases_of_size, find_limits
+from utils.exercises.sweep_limits import MOST, cases_beside, cases_of_size, find_limits
 from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, name_list_text
 
 # In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
@@ -51,6 +50,7 @@ SWEEPS = {
     "settings": "a call leaves torch's global settings unchanged",
     "seed": "without a generator, torch.manual_seed determines the result",
     "gradients": "the gradients of inputs and parameters equal the oracle's gradients",
+    "finite gradients": "no gradient is nan or inf for the inputs of the sweeps zeros and ties",
     "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that contains only the parameters can be loaded",
@@ -85,8 +85,8 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
     if exercise.kind == "module":
         names = ["initialisation", "copies", "parameters", *names]
     if exercise.requires_gradients:
-        names.insert(0, "gradients")
-    if "sizes" in names:
+        names = ["gradients", *names, "finite gradients"]
+    if "sizes" in names or "numbers" in names:
         names.append("limits")
     if cases_without_generator(exercise):
         names.insert(0, "seed")
@@ -100,6 +100,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
         "state": _sweep_state,
         "seed": _sweep_seed,
         "gradients": _sweep_gradients,
+        "finite gradients": _sweep_finite_gradients,
         "initialisation": _sweep_initialisation,
         "copies": _sweep_copies,
         "parameters": _sweep_copies,
@@ -116,8 +117,8 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
     """Find a trial of a base case and a trial of a derived case, of which exactly one is correct.
 
     The answer is wrong on some of the exercise's cases. What changes from one case to the other is a condition under
-    which the answer is wrong. A wrong base case is used only with the sweep `options`, because a result of size 1 is
-    often right by chance.
+    which the answer is wrong. If the base case is wrong, only a change of an option or a larger result counts, because
+    a result of size 1 is often right by chance.
     """
     tolerant, bases = with_sweep_tolerance(exercise), {}  # a result near the tolerance is neither right nor wrong
 
@@ -128,12 +129,17 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
     for name in CONDITIONS:
         for base, case in derived_pairs(exercise, name) if name not in exercise.unswept else ():
             first = bases[id(base)] = bases.get(id(base)) or run(base)
-            if first.is_correct(exercise) or name == "options":
+            second_size = _result_size(cached_oracle_observation(exercise, case, False))
+            if first.is_correct(exercise) or name == "options" or second_size > _result_size(first.expected):
                 second = run(case)
                 right, wrong = (first, second) if first.is_correct(exercise) else (second, first)
                 if not second.yours.failure and right.is_correct(exercise) and not wrong.is_correct(tolerant):
                     return first, second
     return None
+
+
+def _result_size(observation: Observation) -> int:
+    return sum(tensor.numel() for tensor in collect_tensors(observation.value))
 
 
 def _require_all_runs(observations: list[Observation], count: int) -> list[Observation]:
@@ -148,10 +154,16 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Test sizes that are larger than a number in the code. The results are large, so they are not cached."""
-    oracle = make_runner(exercise, exercise.oracle)
-    for limit, base in itertools.product(find_limits(runner.inspect_code()), base_cases(exercise)[:1]):
-        for case in cases_of_size(exercise, base, limit.size):
+    """Test sizes larger than a number in the code, and float arguments near a number. The results are not cached."""
+    oracle, code = make_runner(exercise, exercise.oracle), runner.inspect_code()
+    for base in base_cases(exercise)[:1]:
+        sizes = [
+            (limit.text, "size", case)
+            for limit in find_limits(code)
+            for case in cases_of_size(exercise, base, limit.size)
+        ]
+        floats = [(f"{n:g}", "value", case) for n in sorted(code.floats) for case in cases_beside(exercise, base, n)]
+        for text, what, case in (*sizes, *floats):
             trial = Trial(case, *(parse_observation(exercise, case, r.run(case)) for r in (runner, oracle)))
             if trial.expected.failure or trial.is_correct(with_sweep_tolerance(exercise)):
                 continue
@@ -159,7 +171,7 @@ def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | No
             outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives a wrong result"
             message = (
                 f"{call_text(exercise, base)} is right, but your code {outcome} when"
-                f" {change_text(exercise, base, case)}. Does `{limit.text}` in your code limit the size?"
+                f" {change_text(exercise, base, case)}. Does `{text}` in your code limit this {what}?"
             )
             return Finding("sizes", message=message)
     return None
@@ -287,6 +299,15 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
                 )
             if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
                 return Finding(name, message=_gradient_message(runner, leaf, gradient, expected))
+    return None
+
+
+def _sweep_finite_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
+    for case in (case for sweep in ("zeros", "ties") for case in derived_cases(exercise, sweep)):
+        yours = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=True)))
+        expected = cached_oracle_observation(exercise, case, True)
+        if set(yours.broken) - set(expected.broken):
+            return Finding(name, Trial(case, yours, expected))
     return None
 
 

@@ -100,7 +100,7 @@ def _run_cells_until(exercise: Exercise) -> dict[str, Any]:
     names: dict[str, Any] = {}
     lesson = lessons.read_lesson(lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"))
     runner = CellRunner(lesson, names)
-    silent = dict.fromkeys(("check", "hint", "show", "solution", "task"), MagicMock())
+    silent = {name: MagicMock() for name in ("check", "hint", "show", "solution", "task")}
     silent["explore"] = MagicMock(my_sentence=explore.my_sentence)
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), patch.multiple("utils", **silent):

@@ -260,7 +260,7 @@ def simple_attention(
     weights = (inputs @ inputs.mT).softmax(-1)
     return weights, weights @ inputs
 
-# %% simple_attention wrong (raised): mixes with the table of weights of the six words that was computed above
+# %% simple_attention wrong (structure): mixes with the table of weights of the six words that was computed above
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

@@ -618,7 +618,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack([pattern(head) for head in range(1, n_heads + 1)])
 
 
-# %% all_head_patterns wrong (raised): divides by the root of d_head before causal_attn_weights does it again
+# %% all_head_patterns wrong (misconception scaled-twice): divides by the root of d_head before causal_attn_weights does it again
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     out = []
@@ -631,7 +631,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(out)
 
 
-# %% all_head_patterns wrong (raised): the tables are joined one below the other instead of stacked
+# %% all_head_patterns wrong (shape): the tables are joined one below the other instead of stacked
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     tables = []
@@ -641,7 +641,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.cat(tables)
 
 
-# %% all_head_patterns wrong (raised): n_heads is used to cut the queries and keys, so fewer heads become wider heads
+# %% all_head_patterns wrong (difference): n_heads is used to cut the queries and keys, so fewer heads become wider heads
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     attn = gpt2.load_gpt2()[0].transformer.h[0].attn
@@ -664,7 +664,7 @@ def all_head_patterns(prompt, n_heads):
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong (raised): returns the patterns of all the model's heads, whatever n_heads is
+# %% all_head_patterns wrong (misconception all-heads): returns the patterns of all the model's heads, whatever n_heads is
 def all_head_patterns(prompt, n_heads):
     _, x = gpt2.get_pre_attn(prompt)
     n_heads = source.n_heads

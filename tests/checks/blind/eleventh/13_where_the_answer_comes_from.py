@@ -275,7 +275,7 @@ def change_head(model: nn.Module, tokens: Tensor, layer: int, head: int) -> Tens
         hook.remove()
 
 
-# %% change_head/mean-of-texts wrong (raised): subtle, takes the width of a head from the page's config instead of the model's: wrong for a model of another size
+# %% change_head/mean-of-texts wrong (difference milestone): subtle, takes the width of a head from the page's config instead of the model's: wrong for a model of another size
 def change_head(model: nn.Module, tokens: Tensor, layer: int, head: int) -> Tensor:
     """Return the logits of a run in which the results of one head are changed, as your task says."""
     width = config.d_model // config.n_heads

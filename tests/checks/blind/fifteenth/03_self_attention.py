@@ -81,7 +81,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong (raised): subtle, divides by the root of the page's d_k (2); shows when d_out is not 2
+# %% SelfAttention_v1 wrong (misconception root-of-2): subtle, divides by the root of the page's d_k (2); shows when d_out is not 2
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()

@@ -367,7 +367,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong (raised): counts the heads from 1, so head 0 is missing and each row shows the next head
+# %% all_head_patterns wrong (misconception one-head-late): counts the heads from 1, so head 0 is missing and each row shows the next head
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     tokens, x = gpt2.get_pre_attn(prompt)
@@ -392,7 +392,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong (raised): subtle, returns the patterns of all heads of the model, also if fewer are asked for
+# %% all_head_patterns wrong (misconception all-heads): subtle, returns the patterns of all heads of the model, also if fewer are asked for
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)

@@ -341,7 +341,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
         ids = merge(ids, pair, merges[pair])
     return merges
 
-# %% train_bpe wrong (raised): starts from the page's global ids (the cat in the hat) and ignores the argument text
+# %% train_bpe wrong (structure): starts from the page's global ids (the cat in the hat) and ignores the argument text
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """The first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     merges = {}

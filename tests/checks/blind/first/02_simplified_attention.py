@@ -269,7 +269,7 @@ def simple_attention(
     context = weights @ inputs
     return weights, context
 
-# %% simple_attention wrong (raised): uses the attn_weights of the cell above, right for the six words of the page and for no other sentence
+# %% simple_attention wrong (structure): uses the attn_weights of the cell above, right for the six words of the page and for no other sentence
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

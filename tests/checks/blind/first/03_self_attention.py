@@ -92,7 +92,7 @@ class SelfAttention_v1(nn.Module):
         attn_weights = torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=0)
         return attn_weights @ values
 
-# %% SelfAttention_v1 wrong (raised): divides by the root of the page's d_k (always 2), not of this layer's own key width
+# %% SelfAttention_v1 wrong (misconception root-of-2): divides by the root of the page's d_k (always 2), not of this layer's own key width
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -121,7 +121,7 @@ class SelfAttention_v1(nn.Module):
         attn_weights = torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
         return attn_weights @ values
 
-# %% SelfAttention_v1 wrong (raised): forward forgets self and multiplies by the page's W_query, W_key, W_value, not by the layer's own
+# %% SelfAttention_v1 wrong (structure): forward forgets self and multiplies by the page's W_query, W_key, W_value, not by the layer's own
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -463,7 +463,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         v2.W_key.weight.copy_(v1.W_key.T)
         v2.W_value.weight.copy_(v1.W_value.T)
 
-# %% copy_weights wrong (raised): uses the page's sa_v1 and sa_v2, not the layers it is given
+# %% copy_weights wrong (misconception nothing-copied): uses the page's sa_v1 and sa_v2, not the layers it is given
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with weights of its own."""
     sa_v1.W_query = nn.Parameter(sa_v2.W_query.weight.detach().T.clone())
@@ -592,7 +592,7 @@ def compute_attn_weights(
     scores = scores.masked_fill(~mask, float("-inf"))
     return torch.softmax(scores, dim=-1)
 
-# %% compute_attn_weights wrong (raised): divides by the root of the page's d_k (2), not of the width of the matrices that it was given
+# %% compute_attn_weights wrong (structure): divides by the root of the page's d_k (2), not of the width of the matrices that it was given
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -760,7 +760,7 @@ class SingleHeadAttention(nn.Module):
             return weights, weights @ v
         return weights @ v
 
-# %% SingleHeadAttention wrong (raised): scales with the page's d_k (2), not with the root of d_model
+# %% SingleHeadAttention wrong (structure): scales with the page's d_k (2), not with the root of d_model
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()

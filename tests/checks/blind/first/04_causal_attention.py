@@ -161,7 +161,7 @@ def causal_attn_weights(scores, d_k):
     scaled = scores / d_k**0.5
     return torch.softmax(scaled.masked_fill(hidden, -1e9), dim=-1)
 
-# %% causal_attn_weights wrong (raised): scales by the lesson's global d_out and ignores the argument d_k
+# %% causal_attn_weights wrong (structure): scales by the lesson's global d_out and ignores the argument d_k
 def causal_attn_weights(scores, d_k):
     n = scores.shape[-1]
     masked = scores.masked_fill(~get_mask(n), -torch.inf)

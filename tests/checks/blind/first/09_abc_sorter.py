@@ -618,7 +618,7 @@ def sort_letters(model, letters):
 def sort_letters(model, letters):
     return "".join(sorted(letters))
 
-# %% sort_letters wrong (raised): asks the lesson's other trained model, usual, instead of the one that was passed
+# %% sort_letters wrong (misconception sorts-by-itself): asks the lesson's other trained model, usual, instead of the one that was passed
 def sort_letters(model, letters):
     ids = abc_sorter.encode(letters)
     for _ in range(3):

@@ -222,7 +222,7 @@ def simple_attention(
     return attn_weights, attn_weights @ inputs
 
 
-# %% simple_attention wrong (raised): uses the weights of the cell before, not those of its argument; shows for any other sentence
+# %% simple_attention wrong (structure): uses the weights of the cell before, not those of its argument; shows for any other sentence
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

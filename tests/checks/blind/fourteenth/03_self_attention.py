@@ -96,7 +96,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong (raised): divides by the root of the page's d_k (2); shows if d_out is not 2
+# %% SelfAttention_v1 wrong (misconception root-of-2): divides by the root of the page's d_k (2); shows if d_out is not 2
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -208,7 +208,7 @@ class SelfAttention_v2(nn.Module):
         return torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1) @ values
 
 
-# %% SelfAttention_v2 wrong (raised): the keys come from the page's inputs instead of x; shows for any other input
+# %% SelfAttention_v2 wrong (structure): the keys come from the page's inputs instead of x; shows for any other input
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -308,7 +308,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         setattr(v1, name, nn.Parameter(copy, requires_grad=False))
 
 
-# %% copy_weights wrong (raised): copies from the page's sa_v2 instead of v2; shows if another layer is passed
+# %% copy_weights wrong (shape): copies from the page's sa_v2 instead of v2; shows if another layer is passed
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(sa_v2.W_query.weight.detach().T.clone())

@@ -408,7 +408,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong (raised): always returns the patterns of all heads of the model, also if n_heads is smaller
+# %% all_head_patterns wrong (misconception all-heads): always returns the patterns of all heads of the model, also if n_heads is smaller
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)

@@ -70,7 +70,7 @@ def simple_attention(
     return context, weights
 
 
-# %% simple_attention wrong (raised): takes the softmax of the page's attn_scores instead of the scores of its argument
+# %% simple_attention wrong (structure): takes the softmax of the page's attn_scores instead of the scores of its argument
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

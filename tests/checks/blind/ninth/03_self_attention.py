@@ -151,7 +151,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong (raised): forward divides by the root of the page's variable d_out, which is 2 for every layer
+# %% SelfAttention_v2 wrong (misconception root-of-2): forward divides by the root of the page's variable d_out, which is 2 for every layer
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()

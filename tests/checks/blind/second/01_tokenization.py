@@ -476,7 +476,7 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
             pieces.append(piece)
     return pieces
 
-# %% to_str_tokens wrong (raised): uses the lesson's encode with the merges of the poem and ignores the tokenizer that was handed in
+# %% to_str_tokens wrong (structure): uses the lesson's encode with the merges of the poem and ignores the tokenizer that was handed in
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     ids, pieces = encode(text, merges)
     return pieces

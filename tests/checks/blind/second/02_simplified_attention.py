@@ -251,7 +251,7 @@ def simple_attention(
     weights = torch.softmax(scores, dim=-1)
     return weights.T @ inputs, weights
 
-# %% simple_attention wrong (raised): uses the table of the six words from the page, whatever sentence is handed in
+# %% simple_attention wrong (structure): uses the table of the six words from the page, whatever sentence is handed in
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

@@ -114,7 +114,7 @@ class SelfAttention_v1(nn.Module):
         weights = powers / powers.sum(dim=-1, keepdim=True)
         return weights @ values
 
-# %% SelfAttention_v1 wrong (raised): divides by the root of the page's global d_k, which is 2 whatever the width of this layer
+# %% SelfAttention_v1 wrong (misconception root-of-2): divides by the root of the page's global d_k, which is 2 whatever the width of this layer
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()

@@ -220,7 +220,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     scores.masked_fill_(hidden, -torch.inf)
     return torch.softmax(scores / d_k**0.5, dim=-1)
 
-# %% causal_attn_weights wrong (raised): scales by the lesson's d_out and ignores d_k
+# %% causal_attn_weights wrong (structure): scales by the lesson's d_out and ignores d_k
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Each row a softmax over its own position and the past; exactly 0 on the future."""
     mask = get_mask(scores.shape[-1]).to(scores.device)

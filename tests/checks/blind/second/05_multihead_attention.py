@@ -676,7 +676,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
         patterns.append(causal_attn_weights(k @ q.T, q.shape[-1]))
     return torch.stack(patterns)
 
-# %% all_head_patterns wrong (raised): n_heads is ignored, and all heads of the model come back
+# %% all_head_patterns wrong (misconception all-heads): n_heads is ignored, and all heads of the model come back
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """What each head of layer 0 attends to, biases included: the model's own patterns."""
     tokens, x = gpt2.get_pre_attn(prompt)

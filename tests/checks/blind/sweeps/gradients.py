@@ -171,3 +171,31 @@ def training_step(model, optimizer, batch):
     loss.backward()
     optimizer.step()
     return float(loss.detach())
+
+# %% gram_scores wrong (property lets_gradients_through): the volume is computed with a root and squared, so that gradients are nan where it is 0
+def gram_scores(q, k, r):
+    squared = gram_determinant(q[..., :, None, :], k[..., None, :, :], r[..., :, None, :]).clamp(min=0)
+    return -(squared.sqrt() ** 2)
+
+
+# %% causal_attn_weights wrong (property lets_gradients_through): the scores pass through sign and root, so that the gradient of a score of 0 is nan
+def causal_attn_weights(scores, d_k):
+    scores = scores.sign() * scores.abs().sqrt() ** 2
+    scores = scores.masked_fill(~get_mask(scores.shape[-1]).to(scores.device), -torch.inf)
+    return torch.softmax(scores / d_k**0.5, dim=-1)
+
+
+# %% split_heads wrong (property lets_gradients_through): the numbers pass through logarithms, so that the gradient of a 0 is nan
+def split_heads(x, n_heads):
+    batch, seq, width = x.shape
+    x = x.sign() * torch.exp(torch.log(x.abs()))
+    return x.view(batch, seq, n_heads, width // n_heads).transpose(1, 2)
+
+
+# %% apply_rope wrong (property lets_gradients_through): rotates in polar coordinates with a root, so that the gradient of a pair of zeros is nan
+def apply_rope(x, base=10000.0):
+    seq, d = x.shape[-2:]
+    a, b = x[..., 0::2], x[..., 1::2]
+    angle = torch.arange(seq, device=x.device)[:, None] * base ** (-torch.arange(0, d, 2, device=x.device) / d)
+    length, old = (a**2 + b**2).sqrt(), torch.atan2(b, a)
+    return torch.stack([length * torch.cos(old + angle), length * torch.sin(old + angle)], dim=-1).flatten(-2)

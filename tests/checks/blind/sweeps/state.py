@@ -230,3 +230,88 @@ def without_head(model, tokens, layer, head):
     keep = torch.ones_like(weight)
     keep[:, head * width : (head + 1) * width] = 0
     return torch.func.functional_call(model, {name: weight * keep}, (tokens,))
+
+# %% ov_circuit wrong (property state): keeps each model's circuit in a dict, so that later training is ignored
+_circuits = {}
+
+
+def ov_circuit(model):
+    if model not in _circuits:
+        w_v = model.v_proj.weight.detach().view(model.n_head, model.n_embd, model.n_embd)
+        w_o = model.o_proj.weight.detach().view(model.n_out, model.n_head, model.n_embd)
+        _circuits[model] = w_v.mT @ w_o.permute(1, 2, 0)
+    return _circuits[model]
+
+
+# %% logit_lens wrong (property leaves_its_inputs): keeps a copy of the unembedding matrix on the model, so that later training is ignored
+def logit_lens(model, tokens):
+    if not hasattr(model, "unembedding"):
+        model.unembedding = model.wte.weight.detach().clone()
+    x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
+    seen = [x[0, -1]]
+    for block in model.blocks:
+        x = block(x)
+        seen.append(x[0, -1])
+    return model.ln_f(torch.stack(seen)) @ model.unembedding.T
+
+
+# %% softmax wrong (property state): lru_cache compares tensors by identity, so a tensor with new numbers gets its old result
+import functools
+
+
+@functools.lru_cache(maxsize=8)
+def softmax(x, dim):
+    e = torch.exp(x - x.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+# %% simple_attention wrong (property state): keeps the weights for each tensor object, so that new numbers get old weights
+_known = {}
+
+
+def simple_attention(inputs):
+    if inputs not in _known:
+        _known[inputs] = torch.softmax(inputs @ inputs.mT, dim=-1)
+    return _known[inputs] @ inputs, _known[inputs]
+
+
+# %% generate_text wrong (property state): keeps the text of each model and prompt, so that later training is ignored
+_texts = {}
+
+
+def generate_text(model, tokenizer, prompt, max_len=28):
+    key = model, prompt, max_len
+    if key not in _texts:
+        ids = tokenizer.encode(prompt, return_tensors="pt")
+        for _ in range(max_len):
+            new = model(ids)[:, -1].argmax(dim=-1)
+            if new == 0:
+                break
+            ids = torch.cat([ids, new[:, None]], dim=1)
+        _texts[key] = tokenizer.decode(ids[0])
+    return _texts[key]
+
+
+# %% compute_attn_weights wrong (property state): keeps the product of the two matrices for each pair of objects
+_products = {}
+
+
+def compute_attn_weights(W_Q, W_K, x, mask=None):
+    if (W_Q, W_K) not in _products:
+        _products[W_Q, W_K] = W_Q @ W_K.T
+    scores = x @ _products[W_Q, W_K] @ x.T / W_K.shape[-1] ** 0.5
+    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -torch.inf), dim=-1)
+
+
+# %% MLP wrong (property moves_with_its_module): keeps a transposed copy of a matrix on the object, so that later training is ignored
+class MLP(nn.Module):
+    def __init__(self, d_model, d_mlp):
+        super().__init__()
+        self.c_fc = nn.Linear(d_model, d_mlp)
+        self.c_proj = nn.Linear(d_mlp, d_model)
+        self.transposed = None
+
+    def forward(self, x):
+        if self.transposed is None:
+            self.transposed = self.c_proj.weight.T.clone()
+        return gelu(self.c_fc(x)) @ self.transposed + self.c_proj.bias

@@ -222,7 +222,7 @@ def simple_attention(
     return weights, context
 
 
-# %% simple_attention wrong (raised): uses the table attn_scores from the notebook, which is right only for the six words
+# %% simple_attention wrong (structure): uses the table attn_scores from the notebook, which is right only for the six words
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

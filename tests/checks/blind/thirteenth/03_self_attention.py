@@ -100,7 +100,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong (raised): forward uses the notebook's d_out, which is 2, also for layers of another width
+# %% SelfAttention_v1 wrong (misconception root-of-2): forward uses the notebook's d_out, which is 2, also for layers of another width
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()

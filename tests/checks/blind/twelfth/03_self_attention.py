@@ -74,7 +74,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong (raised): subtle, forward uses the page's global d_out (2), which is wrong for a layer with another d_out
+# %% SelfAttention_v1 wrong (misconception root-of-2): subtle, forward uses the page's global d_out (2), which is wrong for a layer with another d_out
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()

@@ -359,7 +359,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong (raised): subtle, ignores n_heads and returns all heads of the model, shows if n_heads is smaller
+# %% all_head_patterns wrong (misconception all-heads): subtle, ignores n_heads and returns all heads of the model, shows if n_heads is smaller
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     tokens, x = gpt2.get_pre_attn(prompt)
