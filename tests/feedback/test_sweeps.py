@@ -1,5 +1,7 @@
 """The sweeps: properties that the engine tests for every exercise."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
@@ -132,6 +134,34 @@ def test_positions_in_a_narrow_dtype_are_found(declare_exercise):
     narrow = lambda x: torch.arange(len(x)).to(torch.float16).long()
     report = diagnose(declared, with_name("places", narrow))
     assert report.property == "sizes" and "`float16`" in report.message, str(report)
+
+
+def test_a_threshold_for_an_argument_is_found(declare_exercise):
+    declared = declare_exercise(
+        "divided", oracle=lambda x, rate: x / rate, cases=lambda rand: [case(rand(5), 0.5), case(rand(3), 2.0)]
+    )
+    threshold = lambda x, rate: x / rate if rate > 0.01 else x * 0
+    report = diagnose(declared, with_name("divided", threshold))
+    assert report.property == "sizes" and "`0.01`" in report.message and "`rate` is 0.009" in report.message, str(
+        report
+    )
+    without_effect = lambda x, rate: x / rate if rate > 0.01 else x * (1 / rate)
+    assert diagnose(declared, with_name("divided", without_effect))
+
+
+def test_a_size_at_which_floats_are_rounded_is_tested(declare_exercise):
+    declared = declare_exercise("places", oracle=lambda size: torch.arange(size) / size, cases=[case(4), case(7)])
+    rounded = lambda size: torch.arange(0, 1, 1 / size)
+    assert diagnose(declared, with_name("places", rounded)).reason == "shape"
+
+
+def test_a_result_is_computed_again_after_the_argument_has_changed(declare_exercise):
+    declared = declare_exercise(
+        "sum_of_weights", oracle=lambda layer: layer.weight.sum(0), cases=lambda rand: [case(nn.Linear(3, 2))]
+    )
+    remembered = functools.lru_cache(lambda layer: layer.weight.sum(0))
+    report = diagnose(declared, with_name("sum_of_weights", remembered))
+    assert report.property == "state" and "functools.lru_cache" in report.message, str(report)
 
 
 def test_large_inputs_are_not_tested_where_rounding_changes_the_result(declare_exercise):

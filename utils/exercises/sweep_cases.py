@@ -378,7 +378,7 @@ def _with_other_numbers(argument: Any) -> Any:
     module = copy_value(argument)
     with torch.no_grad():
         for tensor in filter(is_float, (*module.parameters(), *module.buffers())):
-            tensor.copy_(tensor.flip(0) if tensor.dim() else tensor)
+            tensor.copy_(1.5 * (tensor.flip(0) if tensor.dim() else tensor))
     return module
 
 
