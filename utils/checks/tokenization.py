@@ -605,8 +605,8 @@ exercise(
         ),
         "new-text-of-longer-beginnings": Wrong(
             lambda text, tokenizer: _new_texts(tokenizer.encode(text), tokenizer),
-            "You decoded longer and longer beginnings, and took the text that each token adds. A token with only some"
-            " of a character's bytes then adds no text; decode each id by itself.",
+            "You decoded longer and longer beginnings, and took the text that each token adds. For a character that"
+            " several tokens share, this gives other texts; decode each id by itself.",
         ),
         "as-stored": Wrong(
             lambda text, tokenizer: _stored(text, tokenizer),

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import io
+import itertools
 import linecache
 import math
 import random
@@ -64,6 +65,7 @@ class Failure:
     text: str
     line: int | None = None
     code: str = ""
+    part: str = ""  # the expression in the line that failed, if Python knows it
     body: str = ""  # the source of the function that contains the line
     bases: tuple[str, ...] = ()  # the names of the base classes of the exception type
     todo: str | None = None  # for a stub: the name that the learner still has to define, or "" if it is unknown
@@ -290,15 +292,26 @@ def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[
 def build_failure(error: BaseException, answer: Any) -> Failure:
     """Describe an exception, with the line of the learner's own code that raised it."""
     own = source_files(answer)
-    line, code, body, trace = None, "", "", error.__traceback__
+    line, code, part, body, trace = None, "", "", "", error.__traceback__
     while trace is not None:
         at = trace.tb_frame.f_code
         if at.co_filename in own:
             line, code = trace.tb_lineno, linecache.getline(at.co_filename, trace.tb_lineno).strip()
-            body = function_source(at)
+            part, body = _failed_part(trace), function_source(at)
         trace = trace.tb_next
     bases = tuple(base.__name__ for base in type(error).__mro__[1:])
-    return Failure(type(error).__name__, str(error), line, code, body, bases, unfinished_name(error))
+    return Failure(type(error).__name__, str(error), line, code, part, body, bases, unfinished_name(error))
+
+
+def _failed_part(trace: types.TracebackType) -> str:
+    """Return the expression that raised the exception; "" on Python 3.10, or if it has several lines."""
+    if sys.version_info < (3, 11):
+        return ""
+    code = trace.tb_frame.f_code
+    first, last, start, end = next(itertools.islice(code.co_positions(), trace.tb_lasti // 2, None))
+    if first is None or first != last:
+        return ""
+    return linecache.getline(code.co_filename, first).encode()[start:end].decode(errors="replace")
 
 
 def function_source(code: types.CodeType) -> str:

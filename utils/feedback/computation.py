@@ -323,19 +323,35 @@ class Computation:
         values = (self.calls[j].value for j in call.inputs)
         return neutral == 0 and any(value is not None and not value.any() for value in values)
 
-    def limited_source(self, i: int) -> tuple[int, int] | None:
-        """Find an input of a call that `clamp` or `maximum` has changed, although by too little to be another value.
+    def limited_source(self, i: int) -> tuple[int, int, int] | None:
+        """Find out whether a call, or one of its inputs, is a `clamp` or `maximum` that changes a correct value.
 
-        Return this input, and how many of its numbers were changed.
+        Return the `clamp`, the call that gives the correct value, and how many numbers are changed. If the `clamp` is
+        an input, it changes the numbers by too little to give another value.
         """
-        for j in self.inputs[i]:
+        for j in (i, *self.inputs[i]):
             value, reached = self.calls[j].value, self.reached[j]
-            for source in (self.calls[k].value for k in self.inputs[j] if reached == self.reached[k] is not None):
-                if self.calls[j].name not in LIMITS or value is None or source is None:
+            for k in self.inputs[j] if self.calls[j].name in LIMITS else ():
+                source, is_right = self.calls[k].value, self.reached[k] is not None
+                if not is_right or (j != i and reached != self.reached[k]) or value is None or source is None:
                     continue
                 if value.shape == source.shape and (n := int((value != source).sum())):
-                    return j, n
+                    return j, k, n
         return None
+
+    def transposed_source(self, i: int) -> int | None:
+        """Return the only one of the values combined by arithmetic that has the wrong order of its axes.
+
+        The value is square, so torch raises no error.
+        """
+        reached = {j for j, k in enumerate(self.reached) if k is not None}
+        steps = trace_back(self.inputs, [i], reached)
+        steps, given = steps - reached, steps & reached
+        turned = [j for j in given if self.kinds[j] == "transposed"]
+        value = self.calls[turned[0]].value if len(turned) == 1 < len(given) else None
+        is_square = value is not None and value.dim() > 1 and value.shape[-1] == value.shape[-2] > 1
+        is_arithmetic = all(self.calls[step].name in (*ARITHMETIC, "neg", "square") for step in steps)
+        return turned[0] if is_square and is_arithmetic else None
 
     def find_idle_call(self, i: int) -> int | None:
         """Return the last idle call among a call and the calls that lead to it (see `is_idle`)."""

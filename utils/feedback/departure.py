@@ -26,21 +26,19 @@ from utils.feedback.departure_text import (
     sentence_case,
     trace_lines,
 )
+from utils.feedback.expected_step import counterpart, expected_leaf, expected_milestone, wrong_step
 from utils.feedback.milestones import (
     ambiguity,
     differs_in_one_size,
     expected_values,
     float_result,
     has_slice_shape,
-    is_slice_size,
     is_unrelated,
     lost_digits,
     match,
-    similarity,
+    trace_back,
 )
 from utils.feedback.phrases import operation_text, shape_text
-
-PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
 
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
@@ -102,77 +100,21 @@ class _Explanation:
             return None
         if limited := self.computation.limited_source(wrong):
             return self._departure_of_limit(*limited)
+        turned = self.computation.transposed_source(self.computation.final_call(float_result(self.trial)))
+        if turned is not None:
+            return self._departure_of_order(turned)
         before = self.computation.ancestors(wrong)
         if before:
             furthest = max(self.computation.sources(wrong), default=-1)
-            following = self._expected_milestone(wrong, furthest, reached)
+            following = expected_milestone(self.computation, wrong, furthest, reached)
             return None if following is None else self._departure_after(wrong, furthest, following)
-        following = self._expected_leaf(wrong, reached)
+        following = expected_leaf(self.computation, wrong, reached)
         return None if following is None else self._departure_at_start(wrong, following)
-
-    # --- which milestone should follow ------------------------------------------------------------------
-
-    def _expected_milestone(self, wrong: int, furthest: int, reached: set[int]) -> int | None:
-        """Return the milestone that should follow: one similar to the wrong result, or else the next required one."""
-        own = self.computation.ancestors(wrong)
-        unreached = [(k, m.parents) for k, m in enumerate(self.milestones) if k not in reached]
-        rest = [k for k, parents in unreached if k > furthest or (parents and parents <= own)]
-        required = (k for k in rest if not self.milestones[k].is_optional and not self.milestones[k].is_leaf)
-        similar = self.computation.most_similar(wrong, rest)
-        return next(required, None) if similar is None else similar
-
-    def _expected_leaf(self, wrong: int, reached: set[int]) -> int | None:
-        """Return the milestone that the call `wrong` should give if it uses only arguments and parameters."""
-        rest = [k for k in range(len(self.milestones)) if k not in reached]
-        required = [k for k in rest if not self.milestones[k].is_optional]
-        similar, value = self.computation.most_similar(wrong, rest), self.calls[wrong].value
-        if similar is not None or value is None:
-            return similar
-        leaves = (k for k in required if self.milestones[k].is_leaf)
-        following = next(leaves, required[0] if required and not reached else None)
-        later = (self.calls[i].value for i in self.computation.descendants(wrong))
-        if following is None or any(
-            v is not None and is_slice_size(v, self.milestones[following].value) for v in later
-        ):
-            return following
-        same_size = (k for k in required if value.numel() == self.milestones[k].value.numel())
-        return next(same_size, following)
-
-    def _wrong_step(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
-
-        The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
-        its result is proportional to the milestone, or much closer than the result of the first call. If the answer
-        has reached no milestone before, a later call on the same line is chosen even if it is only slightly closer.
-        """
-        best = first = self._step_of_size(wrong, following, furthest)
-        value, expected = self.calls[first].value, self.milestones[following].value
-        is_changed = value is None or value.shape != expected.shape or self.calls[first].name in VIEWS
-        if furthest >= 0 and is_changed:  # the call `first` changes the shape or the order
-            return first
-        closest = similarity(value, expected)
-        for i in self.computation.descendants(first)[1:]:
-            found = similarity(self.calls[i].value, expected)
-            is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
-            is_near = furthest < 0 and self.calls[i].line == self.calls[first].line and found > closest + 1e-4
-            if self.reached[i] is None and (is_near or (is_clear and found > closest - 1e-4)):
-                best, closest = i, max(found, closest)
-        return best
-
-    def _step_of_size(self, wrong: int, following: int, furthest: int) -> int:
-        """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
-        allowed = [m.value for m in self.milestones[furthest:]] if furthest >= 0 else [self.milestones[following].value]
-        value = self.calls[wrong].value
-        if value is not None and any(is_slice_size(value, m) for m in allowed):
-            return wrong
-        size = self.milestones[following].value.numel()
-        values = ((i, self.calls[i].value) for i in self.computation.descendants(wrong))
-        return next((i for i, v in values if v is not None and v.numel() == size), wrong)
 
     # --- sentences --------------------------------------------------------------------------------------
 
     def _departure_after(self, wrong: int, furthest: int, following: int) -> Departure:
-        first, wrong = wrong, self._wrong_step(wrong, following, furthest)
+        first, wrong = wrong, wrong_step(self.computation, wrong, following, furthest)
         nearest = max(self.computation.ancestors(wrong))
         given = {nearest, furthest if following > furthest else nearest}
         source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
@@ -227,10 +169,15 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
 
-    def _departure_of_limit(self, i: int, n: int) -> Departure:
+    def _departure_of_limit(self, i: int, source: int, n: int) -> Departure:
         where = sentence_case(self._line(i, with_operation=True))
-        sentence = f"{where} changes {n} of the numbers in {self._label(i)}, and the result after it is wrong."
+        sentence = f"{where} changes {n} of the numbers in {self._label(source)}, and the result after it is wrong."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "the same numbers"))
+
+    def _departure_of_order(self, i: int) -> Departure:
+        where = sentence_case(self._line(i, with_operation=True))
+        sentence = f"{where} gives {self._label(i)}, so its rows and columns do not fit the other values in the result."
+        return Departure(sentence, self._trace_lines(self.calls[i].line, "the right order of the axes"))
 
     def _is_extra_step(self, wrong: int) -> bool:
         """Tell whether a call depends on a single milestone and returns as many numbers as that milestone has."""
@@ -253,12 +200,15 @@ class _Explanation:
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, size = wrong, self.milestones[following].value.numel()
-        wrong = self.computation.without_operands(self._wrong_step(wrong, following, -1), size)
+        wrong = self.computation.without_operands(wrong_step(self.computation, wrong, following, -1), size)
         is_reached = any(k is not None for k in self.reached)
         if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
             return None  # the whole computation gives a wrong result, which the report says already
         if different_shape := self._departure_of_shape(first_wrong, following):
             return different_shape
+        path = trace_back(self.computation.inputs, [wrong])
+        if all(self.calls[i].name in (*VIEWS, "stack", "cat") for i in path):  # any of these steps can be wrong
+            first_wrong = min(path)
         others = any(self.calls[i].line == self.calls[wrong].line and k is not None for i, k in enumerate(self.reached))
         goes_on = self.computation.continues_on_its_line(wrong)
         where = sentence_case(self._line(wrong, with_operation=others or goes_on))
@@ -286,7 +236,9 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
     def _departure(self, sentence: str, wrong: int, following: int) -> Departure:
-        yours, milestone = self.calls[wrong].value, self.milestones[following]
+        final = self.computation.final_call(float_result(self.trial))
+        place = counterpart(self.computation, wrong, following, final)
+        yours, milestone = self.calls[place].value, self.milestones[following]
         lines = self._trace_lines(self.calls[wrong].line, milestone.label)
         if yours is None or yours.shape != milestone.value.shape or not is_float(yours):
             return Departure(sentence, lines, name=milestone.label)

@@ -39,7 +39,8 @@ def _size_mismatch_text(match: re.Match, failure: Failure) -> str:
             _TRANSPOSITION.search(failure.code)
         )
         return f"a batched matrix product needs matching sizes on all axes before the last two, but {sizes}{turns}"
-    hint = _KEEPDIM_HINT if _removes_axis(failure.body) else ""
+    earlier = failure.body.partition(failure.code)[0] + (failure.part or failure.code) if failure.code else ""
+    hint = _KEEPDIM_HINT if _removes_axis(earlier) else ""
     return f"the tensors cannot be combined element by element: {sizes}{hint}"
 
 

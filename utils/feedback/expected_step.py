@@ -1,0 +1,90 @@
+"""Find the milestone that a wrong call should have led to, and the call that should give this milestone."""
+
+from __future__ import annotations
+
+from utils.feedback.computation import ARITHMETIC, VIEWS, Computation
+from utils.feedback.milestones import is_slice_size, similarity
+
+PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
+
+
+def expected_milestone(computation: Computation, wrong: int, furthest: int, reached: set[int]) -> int | None:
+    """Return the milestone that should follow: one similar to the wrong result, or else the next required one."""
+    own = computation.ancestors(wrong)
+    unreached = [(k, m.parents) for k, m in enumerate(computation.milestones) if k not in reached]
+    rest = [k for k, parents in unreached if k > furthest or (parents and parents <= own)]
+    required = (k for k in rest if not computation.milestones[k].is_optional and not computation.milestones[k].is_leaf)
+    similar = computation.most_similar(wrong, rest)
+    return next(required, None) if similar is None else similar
+
+
+def expected_leaf(computation: Computation, wrong: int, reached: set[int]) -> int | None:
+    """Return the milestone that the call `wrong` should give if it uses only arguments and parameters."""
+    rest = [k for k in range(len(computation.milestones)) if k not in reached]
+    required = [k for k in rest if not computation.milestones[k].is_optional]
+    similar, value = computation.most_similar(wrong, rest), computation.calls[wrong].value
+    if similar is not None or value is None:
+        return similar
+    leaves = (k for k in required if computation.milestones[k].is_leaf)
+    following = next(leaves, required[0] if required and not reached else None)
+    later = (computation.calls[i].value for i in computation.descendants(wrong))
+    if following is None or any(
+        v is not None and is_slice_size(v, computation.milestones[following].value) for v in later
+    ):
+        return following
+    same_size = (k for k in required if value.numel() == computation.milestones[k].value.numel())
+    return next(same_size, following)
+
+
+def wrong_step(computation: Computation, wrong: int, following: int, furthest: int) -> int:
+    """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
+
+    The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
+    its result is proportional to the milestone, or much closer than the result of the first call. If the answer
+    has reached no milestone before, a later call on the same line is chosen even if it is only slightly closer.
+    """
+    best = first = _step_of_size(computation, wrong, following, furthest)
+    value, expected = computation.calls[first].value, computation.milestones[following].value
+    is_changed = value is None or value.shape != expected.shape or computation.calls[first].name in VIEWS
+    if furthest >= 0 and is_changed:  # the call `first` changes the shape or the order
+        return first
+    closest = similarity(value, expected)
+    for i in computation.descendants(first)[1:]:
+        found = similarity(computation.calls[i].value, expected)
+        is_clear = found > PROPORTIONAL or found > max(CLOSE, closest + MUCH_CLOSER)
+        is_near = furthest < 0 and computation.calls[i].line == computation.calls[first].line and found > closest + 1e-4
+        if computation.reached[i] is None and (is_near or (is_clear and found > closest - 1e-4)):
+            best, closest = i, max(found, closest)
+    return best
+
+
+def counterpart(computation: Computation, wrong: int, following: int, final: int) -> int:
+    """Return the call whose result takes the place of the milestone `following`; `final` gives the answer's result.
+
+    It is the input of the function, such as softmax, that the expected computation applies to the milestone, or else
+    the result of the function that gives the milestone. Without such a function, it is the call `wrong`.
+    """
+    milestone, calls = computation.milestones[following], computation.calls
+    later = [i for i in computation.descendants(wrong) if final in computation.descendants(i)]
+    if following == len(computation.milestones) - 1:
+        return final
+    telling = milestone.users - {*ARITHMETIC, *VIEWS}
+    for i in (i for i in later if calls[i].name in telling):
+        inputs = [j for j in computation.inputs[i] if j in later]
+        if len(inputs) == 1:
+            return inputs[0]
+    if milestone.operation not in (*ARITHMETIC, *VIEWS):
+        return next((i for i in later if calls[i].name == milestone.operation), wrong)
+    return wrong
+
+
+def _step_of_size(computation: Computation, wrong: int, following: int, furthest: int) -> int:
+    """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
+    milestones = computation.milestones
+    allowed = [m.value for m in (milestones[furthest:] if furthest >= 0 else [milestones[following]])]
+    value = computation.calls[wrong].value
+    if value is not None and any(is_slice_size(value, m) for m in allowed):
+        return wrong
+    size = milestones[following].value.numel()
+    values = ((i, computation.calls[i].value) for i in computation.descendants(wrong))
+    return next((i for i, v in values if v is not None and v.numel() == size), wrong)
