@@ -20,9 +20,9 @@ class CodeTraits:
 
     source: str = ""  # the source of the functions that the answer defines
     integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
-    floats: frozenset[float] = frozenset()  # the positive floats in the code
     notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
     unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
+    floats: frozenset[float] = frozenset()  # the positive floats in the code
 
 
 def analyse_code(answer: Any) -> CodeTraits:
@@ -34,7 +34,7 @@ def analyse_code(answer: Any) -> CodeTraits:
     global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
     source = "".join(function_source(f.__code__) for f in functions)
     unused = unread_arguments(answer.__code__) if isinstance(answer, types.FunctionType) else ()
-    return CodeTraits(source, frozenset(integers), frozenset(floats), tuple(dict.fromkeys(global_names)), unused)
+    return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused, frozenset(floats))
 
 
 def _functions(answer: Any) -> list[types.FunctionType]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import inspect
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from utils.exercises.exercise import Case
+from utils.exercises.op_trace import collect_tensors
 from utils.exercises.sampler import sample_parameter
 
 
@@ -90,7 +92,7 @@ def _structure(value: Tensor | nn.Module) -> tuple[Any, ...]:
         for name, attribute in vars(module).items()
         if name not in ("training", "_parameters", "_buffers", "_modules")
     )
-    return (*map(type, value.modules()), *map(_structure, _numbers(value)), *attributes)
+    return (*map(type, value.modules()), *map(_structure, numbers_of(value)), *attributes)
 
 
 def _attribute_key(attribute: Any) -> Any:
@@ -99,7 +101,8 @@ def _attribute_key(attribute: Any) -> Any:
     return type(attribute) if type(attribute) in _CONTAINERS and not attribute else id(attribute)
 
 
-def _numbers(module: nn.Module) -> tuple[Tensor, ...]:
+def numbers_of(module: nn.Module) -> tuple[Tensor, ...]:
+    """Return a module's parameters and buffers."""
     return (*module.parameters(), *module.buffers())
 
 
@@ -109,10 +112,28 @@ def _load_numbers(target: Any, source: Any) -> None:
         if isinstance(target, Tensor):
             target.copy_(source)
             return
-        for old, new in zip(_numbers(target), _numbers(source)):
+        for old, new in zip(numbers_of(target), numbers_of(source)):
             old.copy_(new)
     for old, new in zip(target.modules(), source.modules()):
         old.training = new.training
+
+
+def shares_numbers(result: Any, arguments: Sequence[Any]) -> bool:
+    """Tell whether a result is a view of an argument, or of a parameter or buffer of an argument."""
+    numbers = [numbers_of(a) if isinstance(a, nn.Module) else a for a in arguments]
+    places = [{t.untyped_storage().data_ptr() for t in collect_tensors(v) if not t.is_meta} for v in (result, numbers)]
+    return bool(places[0] & places[1])
+
+
+def overwrite(value: Any) -> None:
+    """Set the tensors in a value to 0, and empty a dict or list, as a caller may do. Skip what autograd protects."""
+    tensors = collect_tensors(value)
+    if isinstance(value, (dict, list)):
+        value.clear()
+    for tensor in tensors:
+        if not tensor.is_meta:
+            with torch.no_grad(), contextlib.suppress(RuntimeError):
+                tensor.zero_()
 
 
 class Params(dict[str, Tensor]):

@@ -13,6 +13,7 @@ import io
 import itertools
 import linecache
 import math
+import operator
 import random
 import sys
 import tokenize
@@ -91,6 +92,7 @@ class Observation:
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
     parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each submodule
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
+    reused: bool = False  # after several calls: whether a later call changed the result of an earlier one
     switched: tuple[str, ...] = ()  # changed global settings, such as "torch.get_default_dtype()"
     drew: bool = False  # whether the call used or seeded torch's global random generator
     operations: int = 0  # the number of torch operations, if the options request it
@@ -157,9 +159,11 @@ def to_plain_tensors(value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return value.as_subclass(Tensor)
     if type(value) in (tuple, list):
-        return type(value)(map(to_plain_tensors, value))
+        plain = type(value)(map(to_plain_tensors, value))
+        return value if all(map(operator.is_, plain, value)) else plain
     if type(value) is dict:
-        return {key: to_plain_tensors(item) for key, item in value.items()}
+        plain = {key: to_plain_tensors(item) for key, item in value.items()}
+        return value if all(map(operator.is_, plain.values(), value.values())) else plain
     return value
 
 
@@ -252,6 +256,11 @@ def _record_part_call(
 
 def watch_part(*given: Any) -> None:
     """Do nothing. Sweeps register this hook on a model, because an answer must not remove a caller's hooks."""
+
+
+def enlarge_output(module: nn.Module, given: Any, output: Any) -> Any:
+    """Multiply a model's output by 100, and subtract 10,000. The order of the numbers stays the same."""
+    return output * 100 - 10_000 if isinstance(output, Tensor) and is_float(output) else output
 
 
 def call_answer(form: AnswerSignature, call: Callable[..., Any], args: tuple, kwargs: dict) -> Any:

@@ -7,7 +7,6 @@ record comes out. Test doubles and views are found by name in `utils.test_double
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import inspect
@@ -32,7 +31,16 @@ from utils.exercises.fake_device import (
     emulate_device,
     find_unmoved_tensor,
 )
-from utils.exercises.instantiate import ReusedArguments, build_module, copy_value, fill_parameters, make_module_class
+from utils.exercises.instantiate import (
+    ReusedArguments,
+    build_module,
+    copy_value,
+    fill_parameters,
+    make_module_class,
+    numbers_of,
+    overwrite,
+    shares_numbers,
+)
 from utils.exercises.observe import (
     Failure,
     Observation,
@@ -79,7 +87,10 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run three copies of a module: a deep copy, one with its state_dict, and one with only its parameters."""
+        """Run three copies of a module: a deep copy, one with its state_dict, and one with only its parameters.
+
+        Before each run, the original's numbers become 0, because a copy must not use the original.
+        """
         ...
 
     def trace(self, case: Case) -> list[TracedCall]:
@@ -137,25 +148,33 @@ class InProcessRunner:
 
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         observations: list[Observation] = []
-        arguments = ReusedArguments()
+        arguments, earlier = ReusedArguments(), None  # `earlier` is the first result, which is not overwritten
         with preserve_global_state(cases[0].seed), torch.set_grad_enabled(gradients):
             try:
                 call = build_module(self.answer, cases[0]) if self.form.kind == "module" else self.answer
                 attributes = _attributes(call)
                 for case in cases:
                     own = call if case.init == cases[0].init else build_module(self.answer, case)
-                    observation = self._run_next(own, case, arguments)
+                    observation, value = self._run_next(own, case, arguments)
+                    if not observations and value is not None:
+                        earlier = value, observation.value
+                    else:
+                        overwrite(value)
                     outer = outer_variables(self.answer)
                     names = {**self._outer, **outer}
                     kept = [n for n in names if not values_identical(self._outer.get(n, ...), outer.get(n, ...))]
                     kept += [f"self.{n}" for n, v in _attributes(call).items() if attributes.get(n, ...) is not v]
-                    observations.append(replace(observation, kept=tuple(kept)))
+                    reused = earlier is not None and not values_identical(*earlier)
+                    observations.append(replace(observation, kept=tuple(kept), reused=reused))
             except (Exception, SystemExit) as error:
                 observations.append(Observation(failure=build_failure(error, self.answer)))
         return observations
 
-    def _run_next(self, call: Any, case: Case, arguments: ReusedArguments) -> Observation:
-        """Call the answer on the next case of a sequence."""
+    def _run_next(self, call: Any, case: Case, arguments: ReusedArguments) -> tuple[Observation, Any]:
+        """Call the answer on the next case of a sequence. Return the observation and the result itself.
+
+        The result is None if it is a view of an argument, because the next call changes the argument.
+        """
         if self.form.kind == "module" and case.fill:
             fill_parameters(call, case.seed)
         args = tuple(arguments.copy(i, a) for i, a in enumerate(case.args))
@@ -165,9 +184,7 @@ class InProcessRunner:
         before, after = (self.form.bind_arguments(a, k) for a, k in ((case.args, case.kwargs), (args, kwargs)))
         changed = tuple(path for name in before for path in changed_paths(name, before[name], after[name]))
         observation = Observation(copy_value(value), changed=changed)
-        if not any(isinstance(a, nn.Module) for a in args):  # a result may be a view of a model's parameter
-            _overwrite(value)
-        return observation
+        return observation, None if shares_numbers(value, args) else value
 
     def run_copies(self, case: Case) -> list[Observation]:
         observations = []
@@ -176,9 +193,10 @@ class InProcessRunner:
         for make_copy in (copy.deepcopy, reload, load_parameters):
             with preserve_global_state(case.seed):
                 try:
-                    module = build_module(self.answer, case)
-                    module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
-                    module = make_copy(module)
+                    original = build_module(self.answer, case)
+                    original(*copy_value(case.args), **copy_value(dict(case.kwargs)))
+                    module = make_copy(original)
+                    overwrite([*filter(is_float, numbers_of(original))])
                     seed_torch(case.seed)
                     value = module(*copy_value(case.args), **copy_value(dict(case.kwargs)))
                     observations.append(Observation(to_plain_tensors(value)))
@@ -272,14 +290,6 @@ def _attributes(answer: Any) -> dict[str, Any]:
     if not isinstance(answer, nn.Module):
         return {}
     return {n: v for n, v in vars(answer).items() if not n.startswith("_")} | dict(answer._buffers)
-
-
-def _overwrite(value: Any) -> None:
-    """Overwrite the tensors of a result, as a caller may do. Skip tensors that autograd protects."""
-    for tensor in collect_tensors(value):
-        if not isinstance(tensor, nn.Parameter) and not tensor.is_meta:
-            with torch.no_grad(), contextlib.suppress(RuntimeError):
-                tensor.zero_()
 
 
 def _reload(

@@ -31,7 +31,7 @@ from utils.exercises.case_changes import (
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.instantiate import copy_value
-from utils.exercises.observe import is_float, watch_part
+from utils.exercises.observe import is_float
 from utils.exercises.runner import cached_cases, cached_oracle_gradients, cached_oracle_observation
 from utils.exercises.side_effects import values_identical
 from utils.exercises.sweep_options import (
@@ -41,14 +41,19 @@ from utils.exercises.sweep_options import (
     SMALL,
     WIDTH,
     dtypes,
+    large_outputs,
     layouts,
     lists,
     mixed_tokens,
+    none,
     numbers,
     ones,
     options,
+    returns_floats,
+    reversed_dicts,
     small_inputs,
     texts,
+    training_modes,
     widths,
 )
 
@@ -67,6 +72,7 @@ LENGTHS = {
     "seq_len": LARGE,
     "L": LARGE,
     "max_len": LARGE,
+    "d_model": LARGE,
 }
 
 
@@ -167,6 +173,19 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
 
     yield replace(map_tensors(case, every_second), note="every second number is 0")
     yield replace(map_tensors(case, first_row), note="the first row is 0")
+    for name, value in argument_values(exercise, case).items():
+        if isinstance(value, list) and value and all(type(v) is float for v in value):
+            yield with_argument(exercise, case, name, [0.0, *value[1:]])
+    if any(isinstance(a, nn.Module) for a in case.args) and returns_floats(exercise, case):
+        yield replace(case, args=tuple(map(_with_zero_rows, case.args)), note="with a model with zeros")
+
+
+def _with_zero_rows(argument: Any) -> Any:
+    """Return a copy of a model in which the first half of each parameter is 0. Return other arguments unchanged."""
+    model = copy_value(argument)
+    for parameter in model.parameters() if isinstance(model, nn.Module) else ():
+        parameter.data[: (len(parameter) + 1) // 2] = 0
+    return model
 
 
 def _ties(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -218,39 +237,6 @@ def _signs(exercise: Exercise, case: Case) -> Iterator[Case]:
     yield map_tensors(case, lambda t: -t if is_float(t) else t)
 
 
-def _training(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Yield a case in training mode.
-
-    If an argument is a model, also yield a case with the model in the opposite mode and with hooks, and a case with a
-    trainable model.
-    """
-    if exercise.kind == "module" and exercise.parse_result is None:
-        yield replace(case, train=True, note="in training mode")
-    if any(isinstance(a, nn.Module) for a in case.args):
-        yield replace(
-            case,
-            args=tuple(map(_in_other_mode, case.args)),
-            note="with a model that is in the other mode and has hooks",
-        )
-        yield replace(case, args=tuple(map(_with_gradients, case.args)), note="with a model that can be trained")
-
-
-def _with_gradients(argument: Any) -> Any:
-    """Return a copy of a model whose parameters require gradients. Return other arguments unchanged."""
-    return copy_value(argument).requires_grad_(True) if isinstance(argument, nn.Module) else argument
-
-
-def _in_other_mode(argument: Any) -> Any:
-    """Return a copy of a model in the opposite mode, with hooks on its parts. Return other arguments unchanged."""
-    if not isinstance(argument, nn.Module):
-        return argument
-    model = copy_value(argument)
-    for part in model.modules():
-        part.register_forward_hook(watch_part)
-        part.register_forward_pre_hook(watch_part)
-    return model.train(not model.training)
-
-
 def _hidden_rows(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Yield a case in which one row of the mask hides every position."""
 
@@ -297,12 +283,15 @@ CASE_SWEEPS = {
     "tokens": Sweep("some tokens are 0", mixed_tokens),
     "numbers": Sweep("float arguments and settings have other values, such as 0 and 1", numbers),
     "ones": Sweep("integer arguments are 1", ones),
+    "none": Sweep("integer arguments are 0", none),
     "options": Sweep(f"flags are reversed, optional arguments are missing, and counts are 1 or {COUNT}", options),
     "widths": Sweep(f"modules without matrices are {WIDTH} entries wide", widths),
     "dtypes": Sweep("a module and its inputs are float64", dtypes),
     "lists": Sweep("lists of ids contain 0, equal ids and large ids", lists),
+    "dicts": Sweep("the keys of dicts are in reverse order", reversed_dicts),
+    "outputs": Sweep("the logits of a model are far below 0, and far apart", large_outputs),
     "texts": Sweep("texts have white space, long words, other letters, or no letters", texts),
-    "training": Sweep("training mode, and models in the other mode with hooks", _training),
+    "training": Sweep("training mode, and models in the other mode with hooks", training_modes),
     "hidden rows": Sweep("one row of the mask hides every position", _hidden_rows),
 }
 
@@ -321,9 +310,18 @@ _NUMBER_SWEEPS = ("zeros", "ties", "large", "small", "signs")  # two base cases 
 
 def _is_same(a: Case, b: Case) -> bool:
     """Tell whether two cases have the same arguments, dtypes, layouts, constructor arguments and training mode."""
-    forms = [[(t.dtype, t.stride()) for t in tensors_of(case)] for case in (a, b)]
     values = values_identical((a.args, dict(a.kwargs)), (b.args, dict(b.kwargs)))
-    return values and forms[0] == forms[1] and (a.init, a.train) == (b.init, b.train)
+    return values and _form(a) == _form(b) and (a.init, a.train) == (b.init, b.train)
+
+
+def _form(case: Case) -> tuple[list, ...]:
+    """Return what `values_identical` ignores: dtypes, layouts, the order of dicts, and what requires a gradient."""
+    models = [a for a in case.args if isinstance(a, nn.Module)]
+    return (
+        [(t.dtype, t.stride()) for t in tensors_of(case)],
+        [[*arg] for arg in case.args if isinstance(arg, dict)],
+        [p.requires_grad for model in models for p in model.parameters()],
+    )
 
 
 @_cached
@@ -347,7 +345,8 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
-    Each sequence ends with its first case, after calls with other sizes or arguments.
+    Each sequence ends with two calls with its first case, after calls with other sizes or arguments. The result of the
+    last but one call is overwritten before the last one.
     """
     sequences = []
     bases = base_cases(exercise)
@@ -365,7 +364,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
             # Each call gets different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # without the optional arguments
-        sequence = [first, *(step for step in steps if works(exercise, step)), first]
+        sequence = [first, *(step for step in steps if works(exercise, step)), first, first]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
         sequences.append([_with_own_modules(step) for step in sequence] if changes else sequence)
     return sequences

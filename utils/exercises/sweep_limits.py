@@ -56,6 +56,8 @@ def cases_of_size(exercise: Exercise, base: Case, new: int) -> Iterator[Case]:
     for name, value in argument_values(exercise, base).items():
         if name in LENGTHS and type(value) is int:
             yield with_argument(exercise, base, name, new)
+        if type(value) is str and value:
+            yield with_argument(exercise, base, name, f"{value} " * new)
     sizes = free_sizes(exercise, base)
     for size in sizes:
         case = base

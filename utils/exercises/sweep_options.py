@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.exercises.case_changes import (
     argument_values,
@@ -24,7 +24,9 @@ from utils.exercises.case_changes import (
     with_width,
 )
 from utils.exercises.exercise import Case, Exercise, Sampler
-from utils.exercises.observe import is_float
+from utils.exercises.instantiate import copy_value
+from utils.exercises.observe import collect_tensors, enlarge_output, is_float, watch_part
+from utils.exercises.runner import cached_oracle_observation
 
 AXES = ("dim", "axis")  # arguments that select an axis
 COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12 of GPT-2
@@ -54,9 +56,18 @@ def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 def ones(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Set every argument that is an integer above 1 to 1, one at a time."""
+    yield from _with_integers(exercise, case, 1)
+
+
+def none(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Set every argument that is an integer above 1 to 0, one at a time."""
+    yield from _with_integers(exercise, case, 0)
+
+
+def _with_integers(exercise: Exercise, case: Case, new: int) -> Iterator[Case]:
     for name, value in argument_values(exercise, case).items():
         if type(value) is int and value > 1 and name not in (*COUNTS, *AXES):
-            yield with_argument(exercise, case, name, 1)
+            yield with_argument(exercise, case, name, new)
 
 
 def options(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -132,6 +143,34 @@ def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
         yield changed
 
 
+def reversed_dicts(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Reverse the order of the keys of each dict."""
+    for name, value in argument_values(exercise, case).items():
+        if isinstance(value, dict):
+            yield with_argument(exercise, case, name, dict(reversed(value.items())))
+
+
+def returns_floats(exercise: Exercise, case: Case) -> bool:
+    """Tell whether the expected result contains a tensor of floats."""
+    return any(map(is_float, collect_tensors(cached_oracle_observation(exercise, case, False).value)))
+
+
+def large_outputs(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Multiply and shift the outputs of models, such as logits, if the result contains only ids or text."""
+    if any(isinstance(a, nn.Module) for a in case.args) and not returns_floats(exercise, case):
+        yield replace(
+            case, args=tuple(map(_with_large_outputs, case.args)), note="with a model whose logits are far below 0"
+        )
+
+
+def _with_large_outputs(argument: Any) -> Any:
+    if not isinstance(argument, nn.Module):
+        return argument
+    model = copy_value(argument)
+    model.register_forward_hook(enlarge_output)
+    return model
+
+
 def _are_ids(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(type(v) is int for v in value)
 
@@ -144,6 +183,9 @@ def texts(exercise: Exercise, case: Case) -> Iterator[Case]:
                 f"  {value} \n",
                 f"{value} unbelievably",
                 f"{value} é🙂",
+                "e\u0301" * 20,  # a letter with a separate accent
+                f"{value}\n" * 20,
+                value[:2],
                 f"{value.upper()}{value} Aa AA!",
                 f"{value}\r\n\t1 10 100",
                 value * 20,
@@ -169,3 +211,36 @@ def mixed_tokens(exercise: Exercise, case: Case) -> Iterator[Case]:
 
     changed = map_tensors(case, with_zeros)
     yield replace(changed, note="some tokens are 0")
+
+
+def training_modes(exercise: Exercise, case: Case) -> Iterator[Case]:
+    """Yield a case in training mode.
+
+    If an argument is a model, also yield a case with the model in the opposite mode and with hooks, and a case with a
+    trainable model.
+    """
+    if exercise.kind == "module" and exercise.parse_result is None:
+        yield replace(case, train=True, note="in training mode")
+    if any(isinstance(a, nn.Module) for a in case.args):
+        yield replace(
+            case,
+            args=tuple(map(_in_other_mode, case.args)),
+            note="with a model that is in the other mode and has hooks",
+        )
+        yield replace(case, args=tuple(map(_with_gradients, case.args)), note="with a model that can be trained")
+
+
+def _with_gradients(argument: Any) -> Any:
+    """Return a copy of a model whose parameters require gradients. Return other arguments unchanged."""
+    return copy_value(argument).requires_grad_(True) if isinstance(argument, nn.Module) else argument
+
+
+def _in_other_mode(argument: Any) -> Any:
+    """Return a copy of a model in the opposite mode, with hooks on its parts. Return other arguments unchanged."""
+    if not isinstance(argument, nn.Module):
+        return argument
+    model = copy_value(argument)
+    for part in model.modules():
+        part.register_forward_hook(watch_part)
+        part.register_forward_pre_hook(watch_part)
+    return model.train(not model.training)

@@ -124,8 +124,8 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
     if finding.trial is None:
         return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
     # A property may compare cases, so the correct cases are needed too.
-    trials = [t for t in probe.trials if t.is_correct(with_sweep_tolerance(exercise))]
-    tolerant = with_sweep_tolerance(exercise)
+    tolerant = with_sweep_tolerance(exercise, finding.scale)
+    trials = [t for t in probe.trials if t.is_correct(tolerant)]
     report = report_failure(Probe(tolerant, probe.runner, [*trials, finding.trial]))
     if report.reason == "difference":
         report = report_failure(Probe(replace(tolerant, properties=()), probe.runner, [finding.trial]))

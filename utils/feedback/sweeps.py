@@ -7,6 +7,7 @@ exercise opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` pri
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +51,7 @@ SWEEPS = {
     "settings": "a call leaves torch's global settings unchanged",
     "seed": "without a generator, torch.manual_seed determines the result",
     "gradients": "the gradients of inputs and parameters equal the oracle's gradients",
-    "finite gradients": "no gradient is nan or inf for the inputs of the sweeps zeros and ties",
+    "finite gradients": "no gradient is nan or inf for the inputs of the sweeps zeros, ties and large",
     "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that contains only the parameters can be loaded",
@@ -66,15 +67,16 @@ class Finding(NamedTuple):
     trial: Trial | None = None
     message: str = ""
     base: Case | None = None  # the base case from which the trial's case is derived
+    scale: float = 1.0  # the largest expected number, if smaller numbers than usual have to be compared
 
 
 @functools.lru_cache(maxsize=128)
-def with_sweep_tolerance(exercise: Exercise) -> Exercise:
-    """Return the exercise with the tolerance of the sweeps and without misconceptions.
+def with_sweep_tolerance(exercise: Exercise, scale: float = 1.0) -> Exercise:
+    """Return the exercise with the tolerance of the sweeps, times `scale`, and without misconceptions.
 
     Every misconception is wrong on some case of the exercise, so an answer that is correct on all cases matches none.
     """
-    return replace(exercise, atol=max(exercise.atol, TOLERANCE), misconceptions=())
+    return replace(exercise, atol=max(exercise.atol, TOLERANCE) * scale, misconceptions=())
 
 
 def applicable_sweeps(exercise: Exercise) -> list[str]:
@@ -86,7 +88,7 @@ def applicable_sweeps(exercise: Exercise) -> list[str]:
         names = ["initialisation", "copies", "parameters", *names]
     if exercise.requires_gradients:
         names = ["gradients", *names, "finite gradients"]
-    if "sizes" in names or "numbers" in names:
+    if {"sizes", "numbers", "texts"} & {*names}:
         names.append("limits")
     if cases_without_generator(exercise):
         names.insert(0, "seed")
@@ -138,6 +140,12 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
     return None
 
 
+def _scale(observation: Observation) -> float:
+    """Return the largest absolute value of the numbers in a result, at most 1."""
+    numbers = [t.detach().abs().max() for t in collect_tensors(observation.value) if is_float(t) and t.numel()]
+    return min([1.0, *(float(n) for n in numbers if 0 < n < math.inf)])
+
+
 def _result_size(observation: Observation) -> int:
     return sum(tensor.numel() for tensor in collect_tensors(observation.value))
 
@@ -183,9 +191,11 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
         if name in _MAY_RAISE and yours.failure:
             continue
         expected = cached_oracle_observation(exercise, case, False)
-        trial = compare_where_finite(case, yours, expected, name in _MAY_GIVE_NAN)
-        if not trial.is_correct(with_sweep_tolerance(exercise)):
-            return Finding(name, trial, base=base)
+        may_give_nan = name in _MAY_GIVE_NAN and not (name == "hidden rows" and _result_size(expected) == 1)
+        trial = compare_where_finite(case, yours, expected, may_give_nan)
+        tolerant = with_sweep_tolerance(exercise, _scale(expected) if name == "small" else 1.0)
+        if not trial.is_correct(tolerant):
+            return Finding(name, trial, base=base, scale=_scale(expected) if name == "small" else 1.0)
         if changes := unexpected_changes(yours, trial.expected):
             call = call_text(exercise, case)
             return Finding(name, message=f"{call} is right, but the call changes `{changes[0]}`.")
@@ -243,7 +253,17 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             expected = cached_oracle_observation(exercise, case, False)
             parsed = parse_observation(exercise, case, yours)
             trial = compare_where_finite(case, parsed, expected, False)
+            if trial.is_correct(with_sweep_tolerance(exercise)) and yours.reused:
+                message = (
+                    f"{call_text(exercise, case)} changes the result of an earlier call: both results are the same"
+                    f" object, or share their numbers. Create a new object in each call.{_memory_text(yours.kept)}"
+                )
+                return Finding(name, message=message)
             if trial.is_correct(with_sweep_tolerance(exercise)):
+                if changes := unexpected_changes(yours, expected):
+                    mode = "" if gradients else " under `torch.no_grad()`"
+                    message = f"{call_text(exercise, case)} is right, but the call changes `{changes[0]}`{mode}."
+                    return Finding(name, message=message)
                 continue
             alone = parse_observation(exercise, case, runner.run(case))
             alone_right = compare_where_finite(case, alone, expected, False).is_correct(with_sweep_tolerance(exercise))
@@ -273,15 +293,15 @@ def _state_message(exercise: Exercise, earlier: list[Case], case: Case, trial: T
     call, failure = call_text(exercise, case), trial.yours.failure
     before = inputs_text(exercise, earlier[-1]) if earlier else ""
     outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives a wrong result"
-    memory = (
-        f"Your code keeps values from call to call in {name_list_text(kept)}."
-        if kept
-        else "Does your code keep something from an earlier call?"
-    )
+    memory = _memory_text(kept) or " Does your code keep something from an earlier call?"
     return (
         f"{call} {outcome} after earlier calls{f' (the last one with {before})' if before else ''}. A result should"
-        f" depend only on the arguments and the parameters. {memory}"
+        f" depend only on the arguments and the parameters.{memory}"
     )
+
+
+def _memory_text(kept: Sequence[str]) -> str:
+    return f" Your code keeps values from call to call in {name_list_text(kept)}." if kept else ""
 
 
 def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
@@ -303,7 +323,8 @@ def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding |
 
 
 def _sweep_finite_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    for case in (case for sweep in ("zeros", "ties") for case in derived_cases(exercise, sweep)):
+    zeros, ties, large = (derived_cases(exercise, sweep) for sweep in ("zeros", "ties", "large"))
+    for case in (*zeros, *ties, *large[:1]):  # the other large inputs may overflow
         yours = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=True)))
         expected = cached_oracle_observation(exercise, case, True)
         if set(yours.broken) - set(expected.broken):
