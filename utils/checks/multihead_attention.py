@@ -376,13 +376,18 @@ def _initial_parameters(
 
 def _refuses_when_made(probe):
     """Check that the constructor, not `forward`, rejects a width that is not divisible by the number of heads."""
-    observation = probe.run(case(torch.zeros(2, 3, 3), init=(3, 5, 4, 0.0, 2)))
-    if observation.failure is None or observation.parameters is None:
-        return None
-    return (
-        "Your __init__ accepts a d_out of 5 for 2 heads, and only forward raises an error. Raise it in __init__, before"
-        " any layer is made."
-    )
+    for d_out, heads in ((5, 2), (6, 4)):
+        observation = probe.run(case(torch.zeros(2, 3, 3), init=(3, d_out, 4, 0.0, heads)))
+        if observation.failure is None:
+            return (
+                f"Your __init__ accepts a d_out of {d_out} for {heads} heads, although {heads} does not divide {d_out}."
+            )
+        if observation.parameters is not None:
+            return (
+                f"Your __init__ accepts a d_out of {d_out} for {heads} heads, and only forward raises an error. Raise"
+                " it in __init__, before any layer is made."
+            )
+    return None
 
 
 def _split(x, num_heads):

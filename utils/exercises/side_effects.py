@@ -52,7 +52,7 @@ def changed_paths(name: str, before: Any, after: Any) -> list[str]:
     """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
 
     A module has changed if one of these differs: a parameter, its requires_grad, whether it has a gradient; a buffer;
-    an attribute with plain data; the training mode; the number of hooks.
+    an attribute with plain data, or the type of another attribute; the training mode; the number of hooks.
     """
     if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
         return [] if values_identical(before, after) else [name]
@@ -67,9 +67,10 @@ def changed_paths(name: str, before: Any, after: Any) -> list[str]:
 
 
 def _module_contents(module: nn.Module) -> dict[str, Any]:
-    """Return a module's parameters, buffers, plain attributes and number of hooks, without those of its submodules."""
+    """Return a module's parameters, buffers, attributes and number of hooks, without those of its submodules."""
     own = vars(module).keys() - _MODULE_ATTRIBUTES
-    contents = {n: v for n in own if not n.startswith("_") and is_plain_data(v := vars(module)[n])}
+    attributes = {n: vars(module)[n] for n in own if not n.startswith("_")}
+    contents = {n: v if is_plain_data(v) else type(v).__name__ for n, v in attributes.items()}
     contents["training"] = module.training
     contents |= {n: (p.data, p.requires_grad, p.grad is None) for n, p in module._parameters.items() if p is not None}
     contents |= dict(module._buffers)

@@ -56,18 +56,21 @@ def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 def ones(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Set every argument that is an integer above 1 to 1, one at a time."""
-    yield from _with_integers(exercise, case, 1)
+    for name, value in _integers(exercise, case):
+        if value > 1:
+            yield with_argument(exercise, case, name, 1)
 
 
 def none(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set every argument that is an integer above 1 to 0, one at a time."""
-    yield from _with_integers(exercise, case, 0)
+    """Set every argument that is a positive integer to 0, one at a time."""
+    for name, value in _integers(exercise, case):
+        if value > 0:
+            yield with_argument(exercise, case, name, 0)
 
 
-def _with_integers(exercise: Exercise, case: Case, new: int) -> Iterator[Case]:
-    for name, value in argument_values(exercise, case).items():
-        if type(value) is int and value > 1 and name not in (*COUNTS, *AXES):
-            yield with_argument(exercise, case, name, new)
+def _integers(exercise: Exercise, case: Case) -> list[tuple[str, int]]:
+    values = argument_values(exercise, case).items()
+    return [(name, value) for name, value in values if type(value) is int and name not in (*COUNTS, *AXES)]
 
 
 def options(exercise: Exercise, case: Case) -> Iterator[Case]:

@@ -187,18 +187,21 @@ def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | No
 
 def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
     for base, case in derived_pairs(exercise, name):
-        yours = parse_observation(exercise, case, runner.run(case))
+        raw = runner.run(case)
+        yours = parse_observation(exercise, case, raw)
         if name in _MAY_RAISE and yours.failure:
             continue
+        if exercise.parse_result and not all(t.isfinite().all() for t in collect_tensors(raw.value)):
+            return Finding(name, message=f"The result of {call_text(exercise, case)} contains nan or inf.")
         expected = cached_oracle_observation(exercise, case, False)
         may_give_nan = name in _MAY_GIVE_NAN and not (name == "hidden rows" and _result_size(expected) == 1)
         trial = compare_where_finite(case, yours, expected, may_give_nan)
-        tolerant = with_sweep_tolerance(exercise, _scale(expected) if name == "small" else 1.0)
-        if not trial.is_correct(tolerant):
-            return Finding(name, trial, base=base, scale=_scale(expected) if name == "small" else 1.0)
+        scale = _scale(expected) if name == "small" else 1.0
+        if not trial.is_correct(with_sweep_tolerance(exercise, scale)):
+            return Finding(name, trial, base=base, scale=scale)
         if changes := unexpected_changes(yours, trial.expected):
-            call = call_text(exercise, case)
-            return Finding(name, message=f"{call} is right, but the call changes `{changes[0]}`.")
+            text = f"{call_text(exercise, case)} is right, but the call changes `{changes[0]}`."
+            return Finding(name, message=text)
     return None
 
 
@@ -253,17 +256,18 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             expected = cached_oracle_observation(exercise, case, False)
             parsed = parse_observation(exercise, case, yours)
             trial = compare_where_finite(case, parsed, expected, False)
-            if trial.is_correct(with_sweep_tolerance(exercise)) and yours.reused:
+            is_correct = trial.is_correct(with_sweep_tolerance(exercise))
+            if is_correct and yours.reused:
                 message = (
                     f"{call_text(exercise, case)} changes the result of an earlier call: both results are the same"
                     f" object, or share their numbers. Create a new object in each call.{_memory_text(yours.kept)}"
                 )
                 return Finding(name, message=message)
-            if trial.is_correct(with_sweep_tolerance(exercise)):
+            if is_correct:
                 if changes := unexpected_changes(yours, expected):
                     mode = "" if gradients else " under `torch.no_grad()`"
-                    message = f"{call_text(exercise, case)} is right, but the call changes `{changes[0]}`{mode}."
-                    return Finding(name, message=message)
+                    text = f"{call_text(exercise, case)} is right, but the call changes `{changes[0]}`{mode}."
+                    return Finding(name, message=text)
                 continue
             alone = parse_observation(exercise, case, runner.run(case))
             alone_right = compare_where_finite(case, alone, expected, False).is_correct(with_sweep_tolerance(exercise))
