@@ -412,6 +412,10 @@ def _few_prompts(probe):
                 f"{call} returns tensors of shapes {shapes}; expected [{n}, 1, {d + 1}], [{n}, {L}, {d + 1}], [{n},"
                 " 1, 1]. Keep axes of size 1."
             )
+        if not all(t.isfinite().all() for t in collect_tensors(observation.value)):
+            return (
+                f"{call} returns nan or inf. Do you compute a statistic, such as a standard deviation, of one number?"
+            )
     return None
 
 

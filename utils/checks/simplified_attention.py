@@ -121,7 +121,7 @@ exercise(
         "softmax-of-the-shares": Wrong(
             lambda: DIVIDED_SCORES.softmax(0),
             "You applied softmax to the result of the first attempt, in which the scores were divided by their sum. The"
-            " numbers of that result are nearly equal; apply softmax to the scores themselves.",
+            " largest score gets little more than the others in this way; apply softmax to the scores themselves.",
         ),
         "other-base": Wrong(
             lambda: 2**SCORES / (2**SCORES).sum(),
@@ -370,8 +370,8 @@ exercise(
         ),
         "nan-replaced": Wrong(
             lambda x, dim: torch.nan_to_num(x.exp() / x.exp().sum(dim, keepdim=True)),
-            "You replace nan after it has appeared, so a row of large numbers has no weights left. If exp does not"
-            " overflow, there is no nan to replace: lower the scores first.",
+            "You replace nan after it has appeared, so a row of very large or very small numbers has no weights left."
+            " Subtract the largest number of each row before exp; then no nan appears.",
         ),
         "highest-gets-least": _softmax.replace(power=lambda x, shift: (shift - x).exp()).wrong(
             "Your order is reversed: the highest score gets the smallest weight. exp needs the score minus the"

@@ -875,7 +875,6 @@ exercise(
         case(_patterns(rand, 2, 1, 3, 12, 12), note="with an axis for layers and one for lists"),
         case(_patterns(rand, 4, 10, 10, hidden=False), note="a pattern without a mask"),
         case(_patterns(rand, 6, 6), note="a single head"),
-        case(_patterns(rand, 3, 2, 2), note="with lists of one token"),
     ],
     returns=Float("..."),
     differentiable=False,

@@ -32,6 +32,7 @@ from utils.feedback.milestones import (
     differs_in_one_size,
     expected_values,
     float_result,
+    has_same_axes,
     has_slice_shape,
     is_unrelated,
     lost_digits,
@@ -127,7 +128,8 @@ class _Explanation:
         same_line = self.calls[source].line == self.calls[wrong].line
         start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
         start = sentence_case(start)
-        is_sure = self.computation.kinds[source] == "same" and not self.milestones[k].is_optional
+        is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
+        is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional
         right = ", as it should" if is_sure else ""
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)

@@ -212,6 +212,11 @@ def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
     return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
 
 
+def has_same_axes(value: Tensor | None, expected: Tensor) -> bool:
+    """Tell whether two tensors have the same axes, apart from axes of size 1."""
+    return value is not None and value.squeeze().shape == expected.squeeze().shape
+
+
 def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:
     """Tell whether a step returned its input unchanged."""
     if value is None or source is None or not is_float(value):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +21,6 @@ from utils.exercises.observe import Observation, RunOptions, collect_tensors, is
 from utils.exercises.probe import Trial
 from utils.exercises.runner import (
     Runner,
-    cached_oracle_gradients,
     cached_oracle_observation,
     make_runner,
     parse_observation,
@@ -38,6 +36,7 @@ from utils.exercises.sweep_cases import (
     derived_pairs,
 )
 from utils.exercises.sweep_limits import MOST, cases_beside, cases_of_size, find_limits
+from utils.feedback.gradients import find_infinite_gradient, find_wrong_gradient
 from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, name_list_text
 
 # In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
@@ -259,8 +258,9 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             is_correct = trial.is_correct(with_sweep_tolerance(exercise))
             if is_correct and yours.reused:
                 message = (
-                    f"{call_text(exercise, case)} changes the result of an earlier call: both results are the same"
-                    f" object, or share their numbers. Create a new object in each call.{_memory_text(yours.kept)}"
+                    f"{call_text(exercise, case)} returns the same object as an earlier call, or the same numbers in"
+                    " memory, so changing one result changes the other. Create a new object in each call."
+                    f"{_memory_text(yours.kept)}"
                 )
                 return Finding(name, message=message)
             if is_correct:
@@ -309,52 +309,13 @@ def _memory_text(kept: Sequence[str]) -> str:
 
 
 def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Compare gradients. A gradient is wrong if the answer treats an intermediate value as a constant."""
-    for case in (*base_cases(exercise), *derived_cases(exercise, "tokens")[:1]):
-        gradients = runner.compute_gradients(case)
-        for leaf, expected in cached_oracle_gradients(exercise, case).items():
-            if expected is None or not expected.isfinite().all() or leaf not in gradients:
-                continue
-            gradient = gradients[leaf]
-            tolerance = TOLERANCE * float(1 + expected.abs().max())
-            if gradient is None and float(expected.abs().max()) > tolerance:
-                return Finding(
-                    name, message=f"The result is right, but no gradient reaches {leaf}.{_detaching_hint(runner)}"
-                )
-            if gradient is not None and not torch.allclose(gradient, expected, rtol=TOLERANCE, atol=tolerance):
-                return Finding(name, message=_gradient_message(runner, leaf, gradient, expected))
-    return None
+    message = find_wrong_gradient(exercise, runner)
+    return Finding(name, message=message) if message else None
 
 
 def _sweep_finite_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    zeros, ties, large = (derived_cases(exercise, sweep) for sweep in ("zeros", "ties", "large"))
-    for case in (*zeros, *ties, *large[:1]):  # the other large inputs may overflow
-        yours = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=True)))
-        expected = cached_oracle_observation(exercise, case, True)
-        if set(yours.broken) - set(expected.broken):
-            return Finding(name, Trial(case, yours, expected))
-    return None
-
-
-def _gradient_message(runner: Runner, leaf: str, gradient: Tensor, expected: Tensor) -> str:
-    start = f"The result is right, but the gradient for {leaf}"
-    if extra := int(((expected == 0) & (gradient.abs() > TOLERANCE)).sum()):
-        return (
-            f"{start} is wrong: {extra} of its {expected.numel()} numbers should be 0 but are not. Does your code"
-            f" change numbers outside the computation graph?{_detaching_hint(runner)}"
-        )
-    return (
-        f"{start} is wrong. Either your code treats something that depends on {leaf} as a constant, or its result"
-        f" contains an error that is too small to notice.{_detaching_hint(runner)}"
-    )
-
-
-_DETACHING_CALL = re.compile(r"\.detach\(\)|\.data\b|\.item\(\)|\.tolist\(\)|torch\.no_grad\(\)|torch\.tensor\(")
-
-
-def _detaching_hint(runner: Runner) -> str:
-    match = _DETACHING_CALL.search(runner.inspect_code().source)
-    return f" Does `{match[0]}` turn something into a constant?" if match else ""
+    trial = find_infinite_gradient(exercise, runner)
+    return Finding(name, trial) if trial else None
 
 
 def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
