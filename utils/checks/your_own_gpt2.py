@@ -895,7 +895,7 @@ def _pieces(tensors):
 
 
 _NARROW = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
-_WIDE = GPTConfig(vocab_size=7, n_positions=4, d_model=8, n_layers=3, n_heads=4)
+_WIDE = GPTConfig(vocab_size=32, n_positions=8, d_model=8, n_layers=3, n_heads=4)  # equal to 4 * d_model and d_model
 _DEEP = GPTConfig(vocab_size=5, n_positions=3, d_model=4, n_layers=14, n_heads=2)
 
 exercise(

@@ -347,8 +347,8 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
-    Each sequence ends with two calls with its first case, after calls with other sizes or arguments. The result of the
-    last but one call is overwritten before the last one.
+    After calls with other sizes or arguments, each sequence ends with two calls with its first case. The result of the
+    first of these two calls is overwritten before the second. Statistics of samples need no second call.
     """
     sequences = []
     bases = base_cases(exercise)
@@ -366,7 +366,8 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
             # Each call gets different parameters, as after a training step.
             steps = [replace(step, seed=step.seed + i + 1) for i, step in enumerate(steps)]
         steps = [replace(first, kwargs={}), *steps] if first.kwargs else steps  # without the optional arguments
-        sequence = [first, *(step for step in steps if works(exercise, step)), first, first]
+        end = [first] if exercise.parse_result else [first, first]
+        sequence = [first, *(step for step in steps if works(exercise, step)), *end]
         changes = exercise.view is not None or cached_oracle_observation(exercise, first, False).changed
         sequences.append([_with_own_modules(step) for step in sequence] if changes else sequence)
     return sequences

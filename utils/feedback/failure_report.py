@@ -41,8 +41,6 @@ from utils.feedback.report import Report, comparison_table
 # Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
 # names the line that gives nan.
 WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
-# If only the order of the numbers is wrong, one of these relations says so. It explains more than a broken property.
-REARRANGEMENTS = ("transpose", "moved", "rearranged")
 TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
@@ -152,11 +150,11 @@ def _explain_failure(probe: Probe) -> Report:
         for trial in probe.trials:
             if message := diagnostic.diagnose(probe, trial):
                 return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
+    broken = report_broken_property(probe)
+    if broken is not None:
+        return _with_table(probe, broken)
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     relation = find_relation(probe, wrong)
-    broken = report_broken_property(probe)
-    if broken is not None and not (relation and relation.name in REARRANGEMENTS):
-        return _with_table(probe, broken)
     message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
     table = build_table(probe, select_reported_trial(wrong)) if wrong else None
     relation_name = relation.name if relation else None

@@ -1,4 +1,4 @@
 """Build, verify and release the course: student copies, nbgrader assignments, new lessons and misconceptions.
 
-Start with `build`. Imports: exercises, feedback, learning, lessons.
+Start with `build`. Imports: exercises, explore, feedback, learning, lessons.
 """

@@ -246,7 +246,7 @@ attn_scores = (inputs[:, None] * inputs[None]).sum(dim=-1)
 # %% attn_scores right (passed): inner product over the last axes
 attn_scores = torch.inner(inputs, inputs)
 
-# %% simple_attention wrong (difference transpose): softmax down the columns with a transposed mix, so the context is right and the weights are returned transposed
+# %% simple_attention wrong (property rows_sum_to_one): softmax down the columns with a transposed mix, so the context is right and the weights are returned transposed
 def simple_attention(
     inputs: Float[Tensor, "seq d_in"],
 ) -> tuple[Float[Tensor, "seq d_in"], Float[Tensor, "seq seq"]]:

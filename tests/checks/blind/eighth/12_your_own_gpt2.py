@@ -632,7 +632,7 @@ def gpt2_state(tensors, config):
             state[f"{new}.{b}.bias"] = found[f"{old}.{a}.bias"]
     return state
 
-# %% gpt2_state wrong (difference rearranged): reshapes the matrices to the swapped shape instead of transposing them
+# %% gpt2_state wrong (property from_which_tensor): reshapes the matrices to the swapped shape instead of transposing them
 def gpt2_state(tensors, config):
     found, state = your_own_gpt2.named(tensors, config), {}
     d = config.d_model

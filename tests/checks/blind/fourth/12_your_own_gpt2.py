@@ -22,7 +22,7 @@ class Block(nn.Module):
         x = x + self.mlp(self.ln_2(x))
         return x + self.attn(self.ln_1(x))
 
-# %% gpt2_state wrong (difference rearranged): reshape to the other layout instead of a transpose
+# %% gpt2_state wrong (property from_which_tensor): reshape to the other layout instead of a transpose
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """A checkpoint's tensors under the names, and in the layouts, of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}

@@ -13,7 +13,7 @@ def positional_encoding(position: Float[Tensor, "seq"], d_model: int, base: floa
         pe[:, 2 * i + 1] = torch.cos(angle)
     return pe
 
-# %% positional_encoding wrong (difference rearranged): reshapes the list of columns where it should be transposed
+# %% positional_encoding wrong (property angles): reshapes the list of columns where it should be transposed
 def positional_encoding(position, d_model, base=100.0):
     columns = []
     for i in range(0, d_model, 2):
