@@ -876,8 +876,8 @@ def _few_and_odd(probe):
         failure = probe.run(case(*sizes)).failure
         if failure:
             return (
-                f"copy_batch{sizes} stopped with {article(failure.type)}: {failure.text}. Small sizes are valid too: a"
-                " batch of one text, a vocabulary of one token, or a text of two tokens."
+                f"copy_batch{sizes}, without a generator, stopped with {article(failure.type)}: {failure.text}. Small"
+                " sizes are valid, and `generator` may be None."
             )
     failure = probe.run(case(2, 7, 5)).failure
     if failure is None:

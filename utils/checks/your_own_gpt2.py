@@ -1114,8 +1114,8 @@ def _prompt_pass_is_wrong(probe):
     if not wrong:
         return None
     return (
-        f"The first pass, over the prompt, is already wrong: for {wrong} of {_N_PROMPTS} prompts it chooses a different"
-        " token than model(tokens). Compare this pass with your GPT's forward, and its blocks with your Block."
+        f"The first new token is already wrong: for {wrong} of {_N_PROMPTS} prompts, it is not the most likely token of"
+        " model(tokens)[:, -1]. Compare the pass over the prompt with your GPT and your Block, and then the choice."
     )
 
 

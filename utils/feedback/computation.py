@@ -340,18 +340,24 @@ class Computation:
         return None
 
     def transposed_source(self, i: int) -> int | None:
-        """Return the only one of the values combined by arithmetic that has the wrong order of its axes.
+        """Return a value with the wrong order of its axes that arithmetic combines with values in the right order.
 
-        The value is square, so torch raises no error.
+        The value is square or has an axis of size 1, so torch raises no error.
         """
         reached = {j for j, k in enumerate(self.reached) if k is not None}
         steps = trace_back(self.inputs, [i], reached)
         steps, given = steps - reached, steps & reached
-        turned = [j for j in given if self.kinds[j] == "transposed"]
-        value = self.calls[turned[0]].value if len(turned) == 1 < len(given) else None
-        is_square = value is not None and value.dim() > 1 and value.shape[-1] == value.shape[-2] > 1
+        turned = sorted(filter(self._is_turned, given))
         is_arithmetic = all(self.calls[step].name in (*ARITHMETIC, "neg", "square") for step in steps)
-        return turned[0] if is_square and is_arithmetic else None
+        return turned[0] if is_arithmetic and 0 < len(turned) < len(given) else None
+
+    def _is_turned(self, j: int) -> bool:
+        value, expected = self.calls[j].value, self.milestones[self.reached[j] or 0].value
+        if value is None or value.dim() < 2:
+            return False
+        if self.kinds[j] == "transposed":
+            return value.shape[-1] == value.shape[-2] > 1
+        return value.dim() == expected.dim() and value.shape != expected.shape and value.mT.shape == expected.shape
 
     def find_idle_call(self, i: int) -> int | None:
         """Return the last idle call among a call and the calls that lead to it (see `is_idle`)."""

@@ -41,6 +41,8 @@ from utils.feedback.milestones import (
 )
 from utils.feedback.phrases import operation_text, shape_text
 
+COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # not the cause of wrong numbers
+
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
     """Return the step at which the answer departs from the milestones, and the trial that shows it.
@@ -97,7 +99,7 @@ class _Explanation:
         wrong = self.computation.first_wrong_call(float_result(self.trial))
         if wrong is None:
             return self._missing_step(reached)
-        if self.computation.follows_an_idle_step(wrong):
+        if self.computation.follows_an_idle_step(wrong) or self.calls[wrong].name in COPYING:
             return None
         if limited := self.computation.limited_source(wrong):
             return self._departure_of_limit(*limited)
@@ -140,11 +142,30 @@ class _Explanation:
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
             where += f", which receives {list_text([self.milestones[k].label for k in received])},"
+        place = self._place(wrong, following)
+        if self._is_unclear(wrong, place, following):
+            label = self.milestones[following].label
+            where = f"the computation from {self._line(wrong)} to {self._line(place)}"
+            sentence = f"{self._missing_leaf(following)}{start}{right}. After that, {where} does not lead to {label}."
+            return self._departure(sentence, wrong, following, is_sure=False)
         sentence = (
             f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
             f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
         )
         return self._departure(sentence, wrong, following)
+
+    def _place(self, wrong: int, following: int) -> int:
+        return counterpart(self.computation, wrong, following, self.computation.final_call(float_result(self.trial)))
+
+    def _is_unclear(self, wrong: int, place: int, following: int) -> bool:
+        """Tell whether any line from `wrong` to `place`, which should give the milestone, may contain the mistake."""
+        is_similar = self.computation.most_similar(wrong, [following]) is not None
+        if self.calls[place].line == self.calls[wrong].line or is_similar:
+            return False
+        operation = self.milestones[following].operation  # None if the oracle's operation is unknown
+        later = [i for i in self.computation.descendants(wrong)[1:] if place in self.computation.descendants(i)]
+        others = [i for i in later if self.calls[i].name not in (*VIEWS, "stack", "cat", operation)]
+        return len(others) > (operation is None)
 
     def _other_value(self, wrong: int, following: int) -> str:
         return other_value_text(self.calls[wrong].value, self.milestones[following].value, self.computation.atol)
@@ -177,8 +198,9 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(self.calls[i].line, "the same numbers"))
 
     def _departure_of_order(self, i: int) -> Departure:
-        where = sentence_case(self._line(i, with_operation=True))
-        sentence = f"{where} gives {self._label(i)}, so its rows and columns do not fit the other values in the result."
+        where, value = sentence_case(self._line(i, with_operation=True)), self.calls[i].value
+        shape = f" in the shape {shape_text(value.shape)}" if value is not None else ""
+        sentence = f"{where} gives {self._label(i)}{shape}: its rows and columns do not fit the other values."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "the right order of the axes"))
 
     def _is_extra_step(self, wrong: int) -> bool:
@@ -237,11 +259,9 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
-    def _departure(self, sentence: str, wrong: int, following: int) -> Departure:
-        final = self.computation.final_call(float_result(self.trial))
-        place = counterpart(self.computation, wrong, following, final)
-        yours, milestone = self.calls[place].value, self.milestones[following]
-        lines = self._trace_lines(self.calls[wrong].line, milestone.label)
+    def _departure(self, sentence: str, wrong: int, following: int, is_sure: bool = True) -> Departure:
+        yours, milestone = self.calls[self._place(wrong, following)].value, self.milestones[following]
+        lines = self._trace_lines(self.calls[wrong].line if is_sure else None, milestone.label)
         if yours is None or yours.shape != milestone.value.shape or not is_float(yours):
             return Departure(sentence, lines, name=milestone.label)
         return Departure(sentence, lines, yours, milestone.value, milestone.label)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor
+
 from utils.feedback.computation import ARITHMETIC, VIEWS, Computation
 from utils.feedback.milestones import is_slice_size, similarity
 
@@ -84,7 +87,29 @@ def _step_of_size(computation: Computation, wrong: int, following: int, furthest
     allowed = [m.value for m in (milestones[furthest:] if furthest >= 0 else [milestones[following]])]
     value = computation.calls[wrong].value
     if value is not None and any(is_slice_size(value, m) for m in allowed):
-        return wrong
+        return _wrong_divisor(computation, wrong, following)
     size = milestones[following].value.numel()
     values = ((i, computation.calls[i].value) for i in computation.descendants(wrong))
     return next((i for i, v in values if v is not None and v.numel() == size), wrong)
+
+
+def _wrong_divisor(computation: Computation, wrong: int, following: int) -> int:
+    """Return the call `wrong`; if it gives the right divisor for the milestone `following`, the next wrong call."""
+    expected, calls = computation.milestones[following].value, computation.calls
+    path = computation.descendants(wrong)
+    division = next((i for i in path if calls[i].name in ("div", "truediv")), None)
+    dividends = [calls[j].value for j in computation.inputs[division] if j not in path] if division is not None else []
+    if len(dividends) != 1 or dividends[0] is None or dividends[0].shape != expected.shape:
+        return wrong
+    right = dividends[0] / expected  # the division must give the milestone
+    values = ((i, calls[i].value) for i in path if i <= (division or 0))
+    return next((i for i, v in values if i == division or v is None or not _is_close(v, right)), wrong)
+
+
+def _is_close(value: Tensor, expected: Tensor) -> bool:
+    try:
+        return bool(
+            torch.isclose(value.expand_as(expected), expected, rtol=1e-3).all()
+        )  # a lesson's values have four digits
+    except RuntimeError:  # the shapes do not fit
+        return False

@@ -103,7 +103,10 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
     mismatches = [(trial, pair) for trial in probe.trials if (pair := _mismatch(probe, trial))]
     if reported not in [trial for trial, _ in mismatches]:
         return ""
-    for text, name, axis in _size_expressions(probe.runner.inspect_code().source):
+    source = probe.runner.inspect_code().source
+    for text, name, axis in _size_expressions(source):
+        if re.search(rf"\b{name}\.(shape|size)\S*\s*[<>]=?\s*{name}\.(shape|size)", source):
+            continue  # the code compares two sizes of this argument
         others = [_other_axis(probe, trial, name, axis, pair) for trial, pair in mismatches]
         if None in others or len(set(others)) > 1:
             continue

@@ -388,7 +388,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1).mean(dim=-1)
 
 
-# %% induction_score wrong (property which_cells_count): subtle, leaves out the last query: shows if its weight differs from the mean of the others
+# %% induction_score wrong (misconception last-query-missing): subtle, leaves out the last query: shows if its weight differs from the mean of the others
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
