@@ -119,7 +119,8 @@ def _sizes(exercise: Exercise, case: Case) -> Iterator[Case]:
     """
     for name, value in argument_values(exercise, case).items():
         if type(value) is int and name in LENGTHS:
-            yield from (with_argument(exercise, case, name, length) for length in (LENGTHS[name], *INEXACT))
+            lengths = (LENGTHS[name], *INEXACT) if name in ("size", "d_model") else (LENGTHS[name],)
+            yield from (with_argument(exercise, case, name, length) for length in lengths)
         if type(value) is int and name in AXES:
             dims = tensors_of(case)[0].dim()
             yield from (with_argument(exercise, case, name, axis) for axis in range(-dims, dims))
