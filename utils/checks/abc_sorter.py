@@ -501,7 +501,7 @@ def _landmarks(probe):
 exercise(
     "lr_at",
     oracle=_rate,
-    unswept={"none": "the lesson does not say what a warm-up of 0 steps is"},
+    unswept={"zero counts": "the lesson does not say what a warm-up of 0 steps is"},
     cases=lambda rand: [
         case(step, steps, base, warmup)
         for steps, base, warmup in (

@@ -45,7 +45,6 @@ from utils.exercises.sweep_options import (
     layouts,
     lists,
     mixed_tokens,
-    none,
     numbers,
     ones,
     options,
@@ -55,6 +54,7 @@ from utils.exercises.sweep_options import (
     texts,
     training_modes,
     widths,
+    zero_counts,
 )
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
@@ -180,7 +180,8 @@ def _zeros(exercise: Exercise, case: Case) -> Iterator[Case]:
         if isinstance(value, list) and value and all(type(v) is float for v in value):
             yield with_argument(exercise, case, name, [0.0, *value[1:]])
     if any(isinstance(a, nn.Module) for a in case.args) and returns_floats(exercise, case):
-        yield replace(case, args=tuple(map(_with_zero_rows, case.args)), note="with a model with zeros")
+        note = "with a model in which half of the numbers are 0"
+        yield replace(case, args=tuple(map(_with_zero_rows, case.args)), note=note)
 
 
 def _with_zero_rows(argument: Any) -> Any:
@@ -286,7 +287,7 @@ CASE_SWEEPS = {
     "tokens": Sweep("some tokens are 0", mixed_tokens),
     "numbers": Sweep("float arguments and settings have other values, such as 0 and 1", numbers),
     "ones": Sweep("integer arguments are 1", ones),
-    "none": Sweep("integer arguments are 0", none),
+    "zero counts": Sweep("integer arguments are 0", zero_counts),
     "options": Sweep(f"flags are reversed, optional arguments are missing, and counts are 1 or {COUNT}", options),
     "widths": Sweep(f"modules without matrices are {WIDTH} entries wide", widths),
     "dtypes": Sweep("a module and its inputs are float64", dtypes),

@@ -42,7 +42,7 @@ def find_limits(code: CodeTraits) -> list[Limit]:
     return [limit for limit in (*dtypes, *numbers) if LARGE < limit.size <= MOST]
 
 
-def cases_beside(exercise: Exercise, base: Case, number: float) -> Iterator[Case]:
+def cases_near_number(exercise: Exercise, base: Case, number: float) -> Iterator[Case]:
     """Yield cases in which a float argument is slightly smaller or larger than `number`, also with small inputs."""
     for name, value in argument_values(exercise, base).items():
         for factor in (0.9, 1.1) if type(value) is float else ():

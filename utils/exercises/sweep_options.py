@@ -61,7 +61,7 @@ def ones(exercise: Exercise, case: Case) -> Iterator[Case]:
             yield with_argument(exercise, case, name, 1)
 
 
-def none(exercise: Exercise, case: Case) -> Iterator[Case]:
+def zero_counts(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Set every argument that is a positive integer to 0, one at a time."""
     for name, value in _integers(exercise, case):
         if value > 0:

@@ -199,8 +199,8 @@ class _Explanation:
 
     def _departure_of_order(self, i: int) -> Departure:
         where, value = sentence_case(self._line(i, with_operation=True)), self.calls[i].value
-        shape = f" in the shape {shape_text(value.shape)}" if value is not None else ""
-        sentence = f"{where} gives {self._label(i)}{shape}: its rows and columns do not fit the other values."
+        shape = f" (shape {shape_text(value.shape)})" if value is not None else ""
+        sentence = f"{where} gives {self._label(i)}{shape}: the rows and columns do not fit the other values."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "the right order of the axes"))
 
     def _is_extra_step(self, wrong: int) -> bool:

@@ -234,7 +234,7 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
         return f"The result is right, but {mode}"
     if "." in extra[0]:
         return (
-            f"The result is right, but `{extra[0]}` is different after the call: its values, or whether it needs or has"
+            f"The result is right, but the call adds `{extra[0]}` or changes it: its values, or whether it needs or has"
             " a gradient. The caller may still use the model, so leave it as it was."
         )
     return (

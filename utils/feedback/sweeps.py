@@ -35,7 +35,7 @@ from utils.exercises.sweep_cases import (
     derived_cases,
     derived_pairs,
 )
-from utils.exercises.sweep_limits import MOST, cases_beside, cases_of_size, find_limits
+from utils.exercises.sweep_limits import MOST, cases_near_number, cases_of_size, find_limits
 from utils.feedback.gradients import find_infinite_gradient, find_wrong_gradient
 from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, name_list_text
 
@@ -169,7 +169,11 @@ def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | No
             for limit in find_limits(code)
             for case in cases_of_size(exercise, base, limit.size)
         ]
-        floats = [(f"{n:g}", "value", case) for n in sorted(code.floats) for case in cases_beside(exercise, base, n)]
+        floats = [
+            (f"{number:g}", "value", case)
+            for number in sorted(code.floats)
+            for case in cases_near_number(exercise, base, number)
+        ]
         for text, what, case in (*sizes, *floats):
             trial = Trial(case, *(parse_observation(exercise, case, r.run(case)) for r in (runner, oracle)))
             if trial.expected.failure or trial.is_correct(with_sweep_tolerance(exercise)):

@@ -58,3 +58,79 @@ def sample(logits, temperature, top_k, generator):
     logits = logits.masked_fill(logits < worst, -torch.inf)
     noise = -torch.log(-torch.log(torch.rand(logits.shape[-1], generator=generator)))
     return (logits + noise).argmax(dim=-1)
+
+
+# %% count_pairs wrong (property starts_anew): remembers results and gives out the same dict again, so a caller's change to it shows in later answers
+from functools import lru_cache
+
+
+@lru_cache(maxsize=None)
+def _counted(ids):
+    counts = {}
+    for pair in zip(ids, ids[1:]):
+        counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
+    """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
+    return _counted(tuple(ids))
+
+
+# %% train_bpe wrong (property most_frequent_first): tests the number of merges only after a merge, so 0 merges give one merge
+def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
+    """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
+    ids, merges = list(text.encode()), {}
+    while True:
+        counts = count_pairs(ids)
+        if not counts:
+            return merges
+        pair = max(counts, key=counts.get)
+        merges[pair] = 256 + len(merges)
+        ids = merge(ids, pair, merges[pair])
+        if len(merges) >= n_merges:
+            return merges
+
+
+# %% train_bpe wrong (property most_frequent_first): composes accents first (NFC), so an e with a separate accent has other bytes
+import unicodedata
+
+
+def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
+    """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
+    ids, merges = list(unicodedata.normalize("NFC", text).encode()), {}
+    for new_id in range(256, 256 + n_merges):
+        counts = count_pairs(ids)
+        if not counts:
+            break
+        pair = max(counts, key=counts.get)
+        merges[pair] = new_id
+        ids = merge(ids, pair, new_id)
+    return merges
+
+
+# %% train_bpe wrong (property most_frequent_first): stops when two ids are left, so the last merge into a single id is missing
+def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
+    """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
+    ids, merges = list(text.encode()), {}
+    while len(merges) < n_merges and len(ids) > 2:
+        counts = count_pairs(ids)
+        pair = max(counts, key=counts.get)
+        merges[pair] = 256 + len(merges)
+        ids = merge(ids, pair, merges[pair])
+    return merges
+
+
+# %% to_str_tokens wrong (property sizes): cuts long texts after 1024 tokens, the context of GPT-2
+def to_str_tokens(text: str, tokenizer) -> list[str]:
+    """Return the text of each token, in order."""
+    return [tokenizer.decode(i) for i in tokenizer.encode(text)[:1024]]
+
+
+# %% next_token_probs wrong (property zeros): takes positions with only zeros for padding, so a last position with equal logits 0 is passed over
+def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
+    """Return, for each text, the probability of every token to come after the last position."""
+    used = (logits != 0).any(dim=-1)
+    places = torch.arange(logits.shape[1], device=logits.device)
+    last = torch.where(used, places, 0).amax(dim=1)
+    return logits[torch.arange(len(logits)), last].softmax(dim=-1)

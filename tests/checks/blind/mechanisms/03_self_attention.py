@@ -50,3 +50,20 @@ class SelfAttention_v2(nn.Module):
         if not self.training:
             return torch.softmax(q @ k.mT, dim=-1) @ v
         return torch.softmax(q @ k.mT / k.shape[-1] ** 0.5, dim=-1) @ v
+
+
+# %% SelfAttention_v1 wrong (property copies): keeps a function that belongs to the first layer, so a deepcopy goes on computing with the matrices of the original
+class SelfAttention_v1(nn.Module):
+    def __init__(self, d_in: int, d_out: int):
+        super().__init__()
+        # Three matrices that training can change.
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+        self.project = lambda x: (x @ self.W_query, x @ self.W_key, x @ self.W_value)
+
+    def forward(self, x: Float[Tensor, "seq d_in"]) -> Float[Tensor, "seq d_out"]:
+        # From the inputs to the context vectors.
+        queries, keys, values = self.project(x)
+        weights = torch.softmax(queries @ keys.T / keys.shape[-1] ** 0.5, dim=-1)
+        return weights @ values

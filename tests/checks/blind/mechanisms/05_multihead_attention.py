@@ -68,3 +68,48 @@ class MultiHeadAttentionWrapper(nn.Module):
         self.heads = nn.ModuleList([Head(d_in, d_out, context_length, dropout, qkv_bias) for _ in range(num_heads)])
     def forward(self, x):
         return torch.cat([head(x) for head in self.heads], dim=-1)
+
+
+# %% split_heads wrong (property state): keeps one result tensor for each shape, so the next call of the same shape overwrites the last result
+results = {}
+
+
+def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
+    """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
+    batch, seq, d_out = x.shape
+    shape = (batch, num_heads, seq, d_out // num_heads)
+    if shape not in results:
+        results[shape] = torch.empty(shape, dtype=x.dtype, device=x.device)
+    out = results[shape].detach_()
+    return out.copy_(x.reshape(batch, seq, num_heads, -1).transpose(1, 2))
+
+
+# %% MultiHeadAttention wrong (property refuses_when_made): raises only if d_out and num_heads have no common divisor, so 6 entries for 4 heads pass __init__
+import math
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(
+        self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
+    ):
+        super().__init__()
+        if num_heads > 1 and math.gcd(d_out, num_heads) == 1:
+            raise ValueError(f"{num_heads} heads cannot share {d_out} entries")
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", get_mask(context_length), persistent=False)
+
+    def forward(self, x: Float[Tensor, "batch seq d_in"]) -> Float[Tensor, "batch seq d_out"]:
+        seq = x.shape[1]
+        queries = split_heads(self.W_query(x), self.num_heads)
+        keys = split_heads(self.W_key(x), self.num_heads)
+        values = split_heads(self.W_value(x), self.num_heads)
+        scores = queries @ keys.transpose(-2, -1)
+        scores = scores.masked_fill(~self.mask[:seq, :seq], -torch.inf)
+        weights = torch.softmax(scores / queries.shape[-1] ** 0.5, dim=-1)
+        weights = self.dropout(weights)
+        return self.out_proj(merge_heads(weights @ values))

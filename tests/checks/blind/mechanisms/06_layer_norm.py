@@ -74,3 +74,19 @@ def norm_vectors(x, w, eps):
     ordered = x.topk(x.shape[-1], dim=-1).values
     centred = x - x.sum(dim=-1, keepdim=True) / x.shape[-1]
     return centred / (ordered[..., [0]] - ordered[..., [-1]] + eps) * w
+
+
+# %% LayerNorm wrong (property state): works in place if gradients are off, which changes the input
+class LayerNorm(nn.Module):
+    def __init__(self, d_model: int, eps: float = 1e-6):
+        super().__init__()
+        self.eps = eps
+        self.w = nn.Parameter(torch.ones(d_model))
+        self.b = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, residual: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        mean = residual.mean(dim=-1, keepdim=True)
+        std = (residual.var(dim=-1, keepdim=True, correction=0) + self.eps).sqrt()
+        if not torch.is_grad_enabled():  # saves memory
+            return residual.sub_(mean).div_(std).mul_(self.w).add_(self.b)
+        return (residual - mean) / std * self.w + self.b

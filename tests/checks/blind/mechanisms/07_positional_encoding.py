@@ -67,3 +67,13 @@ class PositionalEncoding(nn.Module):
             angles = places * 100.0 ** (-torch.arange(0, self.d_model, 2, device=x.device) / self.d_model)
             self._tables[key] = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
         return x + self._tables[key]
+
+
+# %% positional_encoding wrong (shape): counts the exponents with a fractional step, which by rounding gives one pair too many for widths such as 98
+def positional_encoding(
+    position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
+) -> Float[Tensor, "seq d_model"]:
+    """Return each position's sinusoids; entries 2i, 2i + 1 rotate by base ** (-2i / d_model) radians per position."""
+    rates = base ** -torch.arange(0, 1, 2 / d_model)
+    angles = position[:, None] * rates
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)

@@ -37,3 +37,33 @@ def training_step(model, optimizer, batch):
     loss.backward()
     optimizer.step()
     return loss.item()
+
+
+# %% answer_loss wrong (property finite): a text without an asked token makes the loss nan (0 times the mean of nothing)
+def answer_loss(
+    logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of the asked tokens; logits at position i - 1 predict token i."""
+    total, count = 0.0, 0
+    for scores, text, marked in zip(logits, tokens, asked):
+        marked = marked[1:]
+        loss = F.cross_entropy(scores[:-1][marked], text[1:][marked])
+        total = total + loss * marked.sum()
+        count = count + marked.sum()
+    return total / count
+
+
+# %% generate_text wrong (property prompt_then_new): its own search for the maximum starts at score 0, so it stops where all logits are negative
+@torch.no_grad()
+def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
+    """Return the prompt and the model's greedy continuation, up to token 0."""
+    ids = tokenizer.encode(prompt, return_tensors="pt")
+    for _ in range(max_len):
+        best, best_score = 0, 0.0
+        for token, score in enumerate(model(ids)[0, -1].tolist()):
+            if score > best_score:
+                best, best_score = token, score
+        if best == 0:
+            break
+        ids = torch.cat((ids, torch.tensor([[best]])), dim=1)
+    return tokenizer.decode(ids[0])

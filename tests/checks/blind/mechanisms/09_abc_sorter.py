@@ -29,3 +29,15 @@ class DeepQKVAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)
         out = self.o((weights @ v).transpose(1, 2).flatten(2))
         return (out, weights) if return_weights else out
+
+
+# %% sort_letters wrong (property three_letters): masks the dot after the softmax; if the dot's logit is more than 100 above the others, all probabilities are 0 and the dot wins
+@torch.no_grad()
+def sort_letters(model: nn.Module, letters: str) -> str:
+    """Return what the model writes, greedily, after the three letters and the separator."""
+    ids = abc_sorter.encode(letters)
+    for _ in range(3):
+        probs = torch.softmax(model(ids)[0, -1], dim=-1)
+        probs[abc_sorter.SEP] = 0.0
+        ids = torch.cat((ids, probs.argmax().view(1, 1)), dim=1)
+    return "".join(abc_sorter.VOCAB[i] for i in ids[0, 4:].tolist())

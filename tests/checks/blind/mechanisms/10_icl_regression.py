@@ -113,3 +113,41 @@ def answer_after_descent(x_q, x, y):
         beta = -(examples.T @ derivative) / len(examples)
         answers.append(questions @ beta)
     return torch.stack(answers)
+
+
+# %% qk_circuit wrong (property state): writes all results of one size into the same tensor, so a second call (with another model) changes the first result
+results = {}
+
+
+def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
+    """Return each head's W_Q^T W_K, divided by the root of D."""
+    D = model.q_proj.weight.shape[1]
+    q, k = (part.weight.detach().reshape(-1, D, D) for part in (model.q_proj, model.k_proj))
+    result = results.setdefault(q.shape, torch.empty_like(q))
+    torch.matmul(q.mT, k, out=result)
+    return result.div_(D**0.5)
+
+
+# %% ov_circuit wrong (shape): leaves out idle heads, whose product is close to 0, so there is not one matrix for each head
+def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
+    """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
+    D = model.v_proj.weight.shape[1]
+    v = model.v_proj.weight.reshape(-1, D, D)
+    o = model.o_proj.weight.T.reshape(len(v), D, -1)
+    ov = v.mT @ o
+    idle = ov.abs().amax(dim=(1, 2)) < 1e-3
+    return ov[~idle]
+
+
+# %% kernel_estimator wrong (property zeros): skips heads with w = 0, which should add mu times the plain mean of y
+def kernel_estimator(
+    z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
+) -> Float[Tensor, "n queries 1"]:
+    """Return the sum over heads of mu times the softmax-weighted mean of y."""
+    scores, y = z_q[..., :-1] @ z[..., :-1].mT, z[..., -1:]
+    answer = torch.zeros(*z_q.shape[:2], 1)
+    for a, b in zip(w, mu):
+        if a == 0 or b == 0:
+            continue
+        answer = answer + b * torch.softmax(a * scores, dim=-1) @ y
+    return answer

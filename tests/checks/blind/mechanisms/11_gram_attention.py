@@ -74,3 +74,30 @@ def span_scores(q, k, r):
     triples = [t.expand(-1, seq, seq, -1) for t in (q[:, :, None], k[:, None], before[:, :, None])]
     rows = torch.stack(triples, dim=3).double()
     return -torch.linalg.det(rows @ rows.mT).to(q.dtype)
+
+
+# %% gram_determinant wrong (property volumes): adds 1e-6 to both squared lengths that it divides by, so short queries or references beside long keys give a wrong volume
+def gram_determinant(
+    q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
+) -> Float[Tensor, "..."]:
+    """Return the squared volume that q, k and r span."""
+    qq = (q * q).sum(-1)
+    rest = r - ((q * r).sum(-1) / (qq + 1e-6))[..., None] * q
+    ss = (rest * rest).sum(-1)
+    height2 = (k * k).sum(-1) - (k * q).sum(-1) ** 2 / (qq + 1e-6) - (k * rest).sum(-1) ** 2 / (ss + 1e-6)
+    return qq * ss * height2
+
+
+# %% gram_determinant wrong (property volumes): takes every determinant below 1e-5 for a rounding error and returns 0, also for short vectors that really span a small volume (lengths of 0.1)
+def gram_determinant(
+    q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
+) -> Float[Tensor, "..."]:
+    """Return the squared volume that q, k and r span."""
+    body = torch.stack([q, k, r], dim=-2)
+    g = body @ body.mT
+    det = (
+        g[..., 0, 0] * (g[..., 1, 1] * g[..., 2, 2] - g[..., 1, 2] ** 2)
+        - g[..., 0, 1] * (g[..., 0, 1] * g[..., 2, 2] - g[..., 1, 2] * g[..., 0, 2])
+        + g[..., 0, 2] * (g[..., 0, 1] * g[..., 1, 2] - g[..., 1, 1] * g[..., 0, 2])
+    )
+    return torch.where(det < 1e-5, torch.zeros_like(det), det)

@@ -72,3 +72,54 @@ def attend_new(q, k, v, past_k, past_v):
     back = torch.arange(past_k.shape[2], k.shape[2])[:, None] - torch.arange(k.shape[2])
     weights = torch.softmax(q @ k.mT / k.shape[3], dim=-1) * ((back >= 0) & (back <= 2))
     return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+# %% MLP wrong (property copies): keeps a function that refers to the first object, so a deepcopy of the module goes on computing with the weights of the original
+class MLP(nn.Module):
+    def __init__(self, d_model: int, d_mlp: int):
+        super().__init__()
+        self.c_fc = nn.Linear(d_model, d_mlp)
+        self.c_proj = nn.Linear(d_mlp, d_model)
+        self.run = lambda x: self.c_proj(gelu(self.c_fc(x)))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        return self.run(x)
+
+
+# %% Block wrong (property copies): keeps the two halves as functions of the first object; a deepcopy of the block computes with the weights of the original
+class Block(nn.Module):
+    def __init__(self, config: GPTConfig):
+        super().__init__()
+        d = config.d_model
+        self.ln_1 = LayerNorm(d, config.eps)
+        self.attn = MultiHeadAttention(d, d, config.n_positions, 0.0, config.n_heads, qkv_bias=True)
+        self.ln_2 = LayerNorm(d, config.eps)
+        self.mlp = MLP(d, 4 * d)
+        self.halves = [lambda x: self.attn(self.ln_1(x)), lambda x: self.mlp(self.ln_2(x))]
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        for half in self.halves:
+            x = x + half(x)
+        return x
+
+
+# %% gpt2_state wrong (shape): takes the tensors of a block in the order in which GPT-2 files usually hold them, not by name; wrong for a file in another order
+def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
+    """Return a checkpoint's tensors with the names and layouts of GPT."""
+    found, state = your_own_gpt2.named(tensors, config), {}
+    d = config.d_model
+    state["wte.weight"], state["wpe.weight"] = found["wte.weight"], found["wpe.weight"]
+    state["ln_f.w"], state["ln_f.b"] = found["ln_f.weight"], found["ln_f.bias"]
+    names = ("ln_1.w", "ln_1.b", "c_attn", "c_attn.bias", "attn.out_proj.weight", "attn.out_proj.bias",
+             "ln_2.w", "ln_2.b", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight", "mlp.c_proj.bias")
+    for layer in range(config.n_layers):
+        block = [tensor for name, tensor in found.items() if name.startswith(f"h.{layer}.")]
+        for name, tensor in zip(names, block):
+            tensor = tensor.T if tensor.dim() == 2 else tensor
+            if name.startswith("c_attn"):
+                kind = "bias" if name.endswith("bias") else "weight"
+                for part, piece in zip(("W_query", "W_key", "W_value"), tensor.split(d)):
+                    state[f"blocks.{layer}.attn.{part}.{kind}"] = piece
+            else:
+                state[f"blocks.{layer}.{name}"] = tensor
+    return state
