@@ -23,7 +23,7 @@ from bench.report import table_cells
 from utils import lessons
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Exercise, all_exercises, find_exercise
-from utils.exercises.runner import make_runner, misconception_answer
+from utils.exercises.oracles import make_runner, misconception_answer
 from utils.feedback.diagnose import diagnose
 
 ROUNDS = 3  # measurements of each check, and of `import torch`

@@ -17,7 +17,7 @@ import torch
 from utils import lessons
 from utils.exercises.exercise import all_exercises, all_members
 from utils.exercises.observe import collect_tensors
-from utils.exercises.runner import (
+from utils.exercises.oracles import (
     cached_cases,
     cached_misconception_result,
     cached_oracle_observation,

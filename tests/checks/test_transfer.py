@@ -13,7 +13,7 @@ import torch
 
 from utils import lessons
 from utils.exercises.exercise import all_exercises, all_members, family_members, find_exercise
-from utils.exercises.runner import to_learner_answer
+from utils.exercises.oracles import to_learner_answer
 from utils.feedback.check import hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.sweeps import applicable_sweeps

@@ -17,7 +17,8 @@ from utils import explore, gpt2, lessons, show
 from utils.checks._attention import INPUTS
 from utils.exercises.exercise import find_exercise
 from utils.exercises.observe import RunOptions
-from utils.exercises.runner import InProcessRunner, parse_observation
+from utils.exercises.oracles import parse_observation
+from utils.exercises.runner import InProcessRunner
 from utils.feedback.diagnose import diagnose
 from utils.instructor.answers import AnswerFactory
 

@@ -16,7 +16,7 @@ from tests.lesson_files import HEADER
 from utils import lessons
 from utils.exercises import exercise as declared
 from utils.exercises.exercise import Float, Step, Wrong, case
-from utils.exercises.runner import misconception_answer
+from utils.exercises.oracles import misconception_answer
 from utils.feedback import check as feedback
 from utils.feedback import diagnose as engine
 from utils.feedback.check import CheckFailed, UnfinishedExercise, check, hint, solution, yours

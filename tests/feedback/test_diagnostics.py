@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from tests.feedback.answers import Affine, failure_message, stable, with_name
 from utils.exercises.exercise import Bool, Float, case, layer_parameters
-from utils.exercises.runner import to_learner_answer
+from utils.exercises.oracles import to_learner_answer
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.diagnostics import DIAGNOSTICS

@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 from tests.feedback.answers import failure_message, stable, with_name
 from utils.exercises.exercise import case
+from utils.exercises.oracles import to_learner_answer
 from utils.exercises.probe import Probe
-from utils.exercises.runner import InProcessRunner, to_learner_answer
+from utils.exercises.runner import InProcessRunner
 from utils.feedback.check import check
 from utils.feedback.diagnose import diagnose
 from utils.feedback.properties import (

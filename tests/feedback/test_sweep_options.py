@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from tests.feedback.answers import with_name
 from utils.exercises.exercise import case, layer_parameters
-from utils.exercises.runner import to_learner_answer
+from utils.exercises.oracles import to_learner_answer
 from utils.feedback.diagnose import diagnose
 from utils.feedback.phrases import change_text
 

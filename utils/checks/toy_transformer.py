@@ -17,7 +17,7 @@ from utils.checks._attention import (
 )
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.exercises.exercise import Facts, Float, Hints, Wrong, case, exercise
-from utils.exercises.runner import observe_oracle
+from utils.exercises.oracles import observe_oracle
 from utils.feedback.properties import draws_nothing, moves_with_its_module, works_when_changed
 from utils.models.toy_transformer import STOP
 from utils.test_doubles.toy_transformer import (

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Facts, Float, Hints, Wrong, case, exercise
-from utils.exercises.runner import make_runner
+from utils.exercises.oracles import make_runner
 from utils.exercises.sampler import sample_parameter
 from utils.models.your_own_gpt2 import GPTConfig
 from utils.test_doubles.where_the_answer_comes_from import HeadOutputModel, view_without_hooks

@@ -24,7 +24,7 @@ from utils.checks._attention import (
 from utils.checks._wrong_answers import with_steps
 from utils.exercises.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters
 from utils.exercises.instantiate import Params
-from utils.exercises.runner import observe_answer
+from utils.exercises.oracles import observe_answer
 from utils.exercises.sampler import sample_parameter
 from utils.feedback.properties import (
     batch_independent,

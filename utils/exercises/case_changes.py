@@ -13,7 +13,7 @@ from torch import Tensor
 
 from utils.exercises.exercise import Case, Exercise, Sampler
 from utils.exercises.observe import collect_tensors, is_float
-from utils.exercises.runner import cached_cases, cached_oracle_observation
+from utils.exercises.oracles import cached_cases, cached_oracle_observation
 
 CAPACITIES = ("context_length", "max_len", "max_seq_len", "n_ctx", "block_size", "n_positions")
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from utils.exercises.call_trace import CallRecorder, TracedCall
-from utils.exercises.observe import preserve_global_state
+from utils.exercises.observe import Observation, build_failure, preserve_global_state, to_plain_tensors
 from utils.exercises.side_effects import values_identical
 
 
@@ -35,16 +35,27 @@ class CellCode:
         Only assignments, imports, and `for`, `if` and `with` blocks run. Return [] if a statement raises an exception,
         or if the variable `name` does not get the value `value` again.
         """
+        recorder = CallRecorder({self.file})
         try:
-            tree = ast.parse(self.source)
-            tree.body = [statement for statement in tree.body if isinstance(statement, _ASSIGNMENTS)]
-            names = {n: v.detach().clone() if type(v) is Tensor else v for n, v in self.names.items()}
-            recorder = CallRecorder({self.file})
-            with preserve_global_state(), recorder:
-                exec(compile(tree, self.file, "exec", __future__.annotations.compiler_flag), names)
+            result = self._run(name, recorder)
         except (Exception, SystemExit):
             return []
-        return recorder.calls if values_identical(names.get(name), value) else []
+        return recorder.calls if values_identical(result, value) else []
+
+    def run_with_values(self, name: str, values: Mapping[int, Tensor]) -> Observation:
+        """Rerun the cell as `trace` does, with other results of some calls, and observe the variable `name`."""
+        try:
+            return Observation(to_plain_tensors(self._run(name, CallRecorder({self.file}, values))))
+        except (Exception, SystemExit) as error:
+            return Observation(failure=build_failure(error, None))
+
+    def _run(self, name: str, recorder: CallRecorder) -> Any:
+        tree = ast.parse(self.source)
+        tree.body = [statement for statement in tree.body if isinstance(statement, _ASSIGNMENTS)]
+        names = {n: v.detach().clone() if type(v) is Tensor else v for n, v in self.names.items()}
+        with preserve_global_state(), recorder:
+            exec(compile(tree, self.file, "exec", __future__.annotations.compiler_flag), names)
+        return names.get(name)
 
 
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.For, ast.If, ast.With, ast.Import, ast.ImportFrom)

@@ -11,7 +11,8 @@ from torch import Tensor
 from utils.exercises.compare import failures_match, values_equal
 from utils.exercises.exercise import Case, Exercise, Spec
 from utils.exercises.observe import Observation, RunOptions
-from utils.exercises.runner import Runner, cached_cases, cached_oracle_observation, parse_observation
+from utils.exercises.oracles import cached_cases, cached_oracle_observation, parse_observation
+from utils.exercises.runner import Runner
 
 
 @dataclass(frozen=True)

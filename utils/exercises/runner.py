@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import linecache
-import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -22,7 +20,7 @@ from torch import Tensor, nn
 from utils.exercises.call_trace import CallRecorder, TracedCall
 from utils.exercises.cell_code import CellCode
 from utils.exercises.code_traits import CodeTraits, analyse_code
-from utils.exercises.exercise import AnswerSignature, Case, Exercise, Misconception
+from utils.exercises.exercise import AnswerSignature, Case
 from utils.exercises.fake_device import (
     FAKE_DEVICE,
     DeviceMismatch,
@@ -36,7 +34,6 @@ from utils.exercises.instantiate import (
     build_module,
     copy_value,
     fill_parameters,
-    make_module_class,
     numbers_of,
     overwrite,
     shares_numbers,
@@ -97,6 +94,16 @@ class Runner(Protocol):
         """Run the answer on a case, and record the torch calls of its own lines.
 
         For a value, rerun the cell that computed it. Return [] if the cell is unknown.
+        """
+        ...
+
+    def run_with_values(self, case: Case, calls: list[int], values: list[Tensor]) -> Observation:
+        """Run the answer as `trace` does, and replace the numbers in the results of some calls.
+
+        Args:
+            case: the case.
+            calls: the indices of these calls in the result of `trace`.
+            values: for each of these calls, a tensor with as many numbers as its result.
         """
         ...
 
@@ -211,6 +218,12 @@ class InProcessRunner:
         record_run(self.form, self.answer, case, RESULT_ONLY, recorder)
         return recorder.calls
 
+    def run_with_values(self, case: Case, calls: list[int], values: list[Tensor]) -> Observation:
+        new = dict(zip(calls, values))
+        if self.form.kind == "value":
+            return self.cell.run_with_values(self.form.name, new) if self.cell else Observation()
+        return record_run(self.form, self.answer, case, RESULT_ONLY, CallRecorder(source_files(self.answer), new))
+
     def run_on_fake_device(self, case: Case) -> DeviceMoveResult:
         moved = self._run_on_fake_device(case)
         if moved.has_device_mix:
@@ -309,92 +322,3 @@ def _has_ellipsis(value: Any) -> bool:
 
 def _todo_observation() -> Observation:
     return Observation(failure=Failure("NotImplementedError", "", todo=""))
-
-
-# --- oracles and misconceptions -------------------------------------------------------------------------
-
-
-def make_runner(exercise: Exercise, answer: Any, initial: Callable | None = None) -> InProcessRunner:
-    """Create a runner for an answer: a learner's answer, an oracle or a misconception."""
-    return InProcessRunner(exercise.signature, to_learner_answer(exercise, answer, initial))
-
-
-def to_learner_answer(exercise: Exercise, answer: Any, initial: Callable | None = None) -> Any:
-    """Convert an oracle or a misconception to a value, function or class that a learner could pass to `check`."""
-    if exercise.kind == "value":
-        return answer() if isinstance(answer, types.FunctionType) else answer
-    if exercise.kind == "module" and not inspect.isclass(answer):
-        initial_parameters = initial or exercise.initial_parameters
-        assert initial_parameters is not None  # an exercise of kind "module" declares initial parameters
-        return make_module_class(initial_parameters, answer)
-    return answer
-
-
-def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
-    """Convert a misconception to a value, function or class, as `to_learner_answer` does."""
-    return to_learner_answer(exercise, wrong.answer, wrong.initial_parameters)
-
-
-def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run an answer of any form on `case`, and record which inputs and parameters its gradients reach."""
-    return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
-
-
-def parse_observation(exercise: Exercise, case: Case, observation: Observation) -> Observation:
-    """Apply the exercise's `parse_result`, if any, to the value of an observation."""
-    if exercise.parse_result is None or observation.failure:
-        return observation
-    return replace(observation, value=exercise.parse_result(observation.value, case))
-
-
-def observe_oracle(exercise: Exercise, case: Case) -> Observation:
-    """Run the oracle on `case`."""
-    return observe_answer(exercise, exercise.oracle, case)
-
-
-# --- caches ---------------------------------------------------------------------------------------------
-
-
-def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
-    """Return the cases that an exercise samples with `seed`. Cache them until the exercise's `cache_key` changes.
-
-    Every check uses the same `Case` objects, because they are the keys of the cached results of oracles and
-    misconceptions. A run copies the arguments of its case, so no answer can change these objects.
-    """
-    return _cached_cases(exercise, seed, exercise.cache_key and exercise.cache_key())
-
-
-@functools.cache
-def _cached_cases(exercise: Exercise, seed: int, key: Hashable) -> list[Case]:
-    return exercise.sample_cases(seed)
-
-
-def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
-    """Run the oracle on a case from `cached_cases`, and cache the observation.
-
-    If `gradients` is False, a cached observation with gradients may be returned.
-    """
-    cached = _oracle_observations(exercise, case)
-    if gradients not in cached and not (cached and not gradients):
-        runner = make_runner(exercise, exercise.oracle)
-        cached[gradients] = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=gradients)))
-    return cached.get(gradients) or cached[True]
-
-
-@functools.lru_cache(maxsize=512)
-def _oracle_observations(exercise: Exercise, case: Case) -> dict[bool, Observation]:
-    """Return the dict that caches the oracle's observations on a case. The key says whether gradients were recorded."""
-    return {}
-
-
-@functools.lru_cache(maxsize=512)
-def cached_oracle_gradients(exercise: Exercise, case: Case) -> dict[str, Tensor | None]:
-    """Compute the oracle's gradients on a case from `cached_cases`, and cache them."""
-    return make_runner(exercise, exercise.oracle).compute_gradients(case)
-
-
-@functools.lru_cache(maxsize=2048)
-def cached_misconception_result(exercise: Exercise, index: int, case: Case) -> Observation:
-    """Run a misconception without gradients on a case from `cached_cases`, and cache the observation."""
-    wrong = exercise.misconceptions[index]
-    return parse_observation(exercise, case, make_runner(exercise, wrong.answer, wrong.initial_parameters).run(case))

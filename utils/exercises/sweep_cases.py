@@ -32,7 +32,7 @@ from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.instantiate import copy_value
 from utils.exercises.observe import is_float
-from utils.exercises.runner import cached_cases, cached_oracle_gradients, cached_oracle_observation
+from utils.exercises.oracles import cached_cases, cached_oracle_gradients, cached_oracle_observation
 from utils.exercises.side_effects import values_identical
 from utils.exercises.sweep_options import (
     AXES,

@@ -26,7 +26,7 @@ from utils.exercises.case_changes import (
 from utils.exercises.exercise import Case, Exercise, Sampler
 from utils.exercises.instantiate import copy_value
 from utils.exercises.observe import collect_tensors, enlarge_output, is_float, watch_part
-from utils.exercises.runner import cached_oracle_observation
+from utils.exercises.oracles import cached_oracle_observation
 
 AXES = ("dim", "axis")  # arguments that select an axis
 COUNT = 13  # a number of layers or heads that has two digits and exceeds the 12 of GPT-2

@@ -158,6 +158,10 @@ class Computation:
         others = (other for function, other in self.others if function == name or is_telling(other))
         return any(match(value, other, self.atol) for other in others)
 
+    def is_wrong(self, i: int) -> bool:
+        """Tell whether a call returned numbers that are not correct."""
+        return not self.is_right(i)
+
     def has_other_steps(self, i: int) -> bool:
         """Tell whether the line of a call computes other numbers too."""
         return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)

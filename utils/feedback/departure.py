@@ -40,6 +40,8 @@ from utils.feedback.milestones import (
     trace_back,
 )
 from utils.feedback.phrases import operation_text, shape_text
+from utils.feedback.repair import Repair, Repairer
+from utils.feedback.report import TraceLine
 
 COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # not the cause of wrong numbers
 
@@ -59,7 +61,8 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
         calls = probe.runner.trace(trial.case) if expected and expected.milestones else []
         if expected and calls:
             computation = Computation(expected, calls, probe.exercise.atol)
-            departure = _Explanation(computation, trial).departure()
+            repairer = Repairer(probe, trial, computation, [t for t in usable if t is not trial])
+            departure = _Explanation(computation, trial, repairer).departure()
             if departure:
                 return trial, replace(departure, furthest=computation.furthest_label())
     return None
@@ -78,8 +81,8 @@ def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
 class _Explanation:
     """Explains where a computation departs from the milestones."""
 
-    def __init__(self, computation: Computation, trial: Trial) -> None:
-        self.computation, self.trial = computation, trial
+    def __init__(self, computation: Computation, trial: Trial, repairer: Repairer) -> None:
+        self.computation, self.trial, self.repairer = computation, trial, repairer
         self.milestones, self.calls, self.reached = computation.milestones, computation.calls, computation.reached
         self._label, self._trace_lines = partial(label_text, computation), partial(trace_lines, computation)
 
@@ -97,15 +100,17 @@ class _Explanation:
         if repeated := self._repeated_leaf(reached):
             return repeated
         wrong = self.computation.first_wrong_call(float_result(self.trial))
-        if wrong is None:
-            return self._missing_step(reached)
-        if self.computation.follows_an_idle_step(wrong) or self.calls[wrong].name in COPYING:
-            return None
-        if limited := self.computation.limited_source(wrong):
+        if wrong is not None and (limited := self.computation.limited_source(wrong)):
             return self._departure_of_limit(*limited)
         turned = self.computation.transposed_source(self.computation.final_call(float_result(self.trial)))
         if turned is not None:
             return self._departure_of_order(turned)
+        if repair := self.repairer.first_repair():
+            return self._departure_of_repair(repair)
+        if wrong is None:
+            return self._missing_step(reached)
+        if self.computation.follows_an_idle_step(wrong) or self.calls[wrong].name in COPYING:
+            return None
         before = self.computation.ancestors(wrong)
         if before:
             furthest = max(self.computation.sources(wrong), default=-1)
@@ -128,11 +133,7 @@ class _Explanation:
         if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
             return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
-        start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
-        start = sentence_case(start)
-        is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
-        is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional
-        right = ", as it should" if is_sure else ""
+        start, right = self._source_text(source, k)
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
         if is_extra:
@@ -147,12 +148,58 @@ class _Explanation:
             label = self.milestones[following].label
             where = f"the computation from {self._line(wrong)} to {self._line(place)}"
             sentence = f"{self._missing_leaf(following)}{start}{right}. After that, {where} does not lead to {label}."
-            return self._departure(sentence, wrong, following, is_sure=False)
+            return self._departure_before(sentence, wrong, following, is_sure=False)
         sentence = (
             f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
             f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
         )
-        return self._departure(sentence, wrong, following)
+        return self._departure_before(sentence, wrong, following)
+
+    def _departure_of_repair(self, repair: Repair) -> Departure:
+        """Report a step that makes the result right if it gives a certain value instead. The repair tested this."""
+        i, k, computation = repair.call, repair.milestone, self.computation
+        label, line = self.milestones[k].label, self.calls[i].line
+        if self.reached[i] is not None:
+            start = "".join(self._source_text(i, self.reached[i] or 0))
+            sentence = f"{start}. This result would be right if the next step gave {label}."
+            return Departure(sentence, self._trace_lines(None, None), name=label)
+        given = [(j, m) for j, m in enumerate(self.reached[:i]) if m in computation.ancestors(i)]
+        source, reached = max(given, default=(None, None))
+        start = "" if source is None or reached is None else f"{''.join(self._source_text(source, reached))}. "
+        first = min(filter(computation.is_wrong, trace_back(computation.inputs, [i])), default=i)
+        where = self._region_text(first, i, source is not None and self.calls[source].line == line)
+        marked = line if self.calls[first].line == line else None
+        if source is not None and reached == k:
+            is_removable = has_same_axes(self.calls[i].value, self.calls[source].value)
+            change = f"kept the numbers of {label} in their places"
+            sentence = (
+                f"Without {where}, this result would be right"
+                if is_removable
+                else f"This result would be right if {where} {change}"
+            )
+            return Departure(f"{start}{sentence}.", self._trace_lines(marked, None))
+        sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
+        return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
+
+    def _region_text(self, first: int, last: int, follows: bool) -> str:
+        """Name the lines or the operation between two calls. `follows`: the sentence before is about the same line."""
+        if self.calls[first].line != self.calls[last].line:
+            return f"the computation from {self._line(first)} to {self._line(last)}"
+        is_direct, goes_on = self.calls[last].is_direct, self.computation.continues_on_its_line(last)
+        if first != last and is_direct and goes_on:
+            return f"the computation up to {self._line(last, with_operation=True)}"
+        if first != last:
+            return self._line(last)
+        if follows:
+            return f"{self._operation(last)} on the same line"
+        return self._line(last, is_direct and self.computation.has_other_steps(last))
+
+    def _source_text(self, source: int, k: int) -> tuple[str, str]:
+        """Return "Line 3 gives the scores" and, if this is certainly right, ", as it should"."""
+        start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
+        is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
+        is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional
+        return sentence_case(start), ", as it should" if is_sure else ""
 
     def _place(self, wrong: int, following: int) -> int:
         return counterpart(self.computation, wrong, following, self.computation.final_call(float_result(self.trial)))
@@ -244,7 +291,7 @@ class _Explanation:
             sentence = f"No line up to {self._line(wrong)} gives {label}."
             return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
-        return self._departure(sentence, wrong, following)
+        return self._departure_before(sentence, wrong, following)
 
     def _departure_of_shape(self, wrong: int, following: int) -> Departure | None:
         """Report the shape of a result if no later step gives as many numbers as the milestone has."""
@@ -259,9 +306,12 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
-    def _departure(self, sentence: str, wrong: int, following: int, is_sure: bool = True) -> Departure:
-        yours, milestone = self.calls[self._place(wrong, following)].value, self.milestones[following]
-        lines = self._trace_lines(self.calls[wrong].line if is_sure else None, milestone.label)
+    def _departure_before(self, sentence: str, wrong: int, following: int, is_sure: bool = True) -> Departure:
+        lines = self._trace_lines(self.calls[wrong].line if is_sure else None, self.milestones[following].label)
+        return self._departure(sentence, lines, self._place(wrong, following), following)
+
+    def _departure(self, sentence: str, lines: list[TraceLine], place: int, following: int) -> Departure:
+        yours, milestone = self.calls[place].value, self.milestones[following]
         if yours is None or yours.shape != milestone.value.shape or not is_float(yours):
             return Departure(sentence, lines, name=milestone.label)
         return Departure(sentence, lines, yours, milestone.value, milestone.label)

@@ -10,12 +10,9 @@ from utils.exercises.cell_code import CellCode
 from utils.exercises.compare import observations_agree, values_equal
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.observe import build_failure, preserve_global_state
+from utils.exercises.oracles import parse_observation
 from utils.exercises.probe import Probe, Trial, repeats_results
-from utils.exercises.runner import (
-    InProcessRunner,
-    Runner,
-    parse_observation,
-)
+from utils.exercises.runner import InProcessRunner, Runner
 from utils.exercises.timeout import Timeout
 from utils.feedback.difference import (
     select_reported_trial,

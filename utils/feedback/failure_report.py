@@ -14,12 +14,8 @@ from dataclasses import replace
 from utils.exercises.compare import unexpected_changes
 from utils.exercises.exercise import Case
 from utils.exercises.observe import Observation
+from utils.exercises.oracles import cached_misconception_result, cached_oracle_observation, parse_observation
 from utils.exercises.probe import Probe, Trial
-from utils.exercises.runner import (
-    cached_misconception_result,
-    cached_oracle_observation,
-    parse_observation,
-)
 from utils.exercises.source_lint import find_lint
 from utils.feedback.departure import find_departure
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text

@@ -9,13 +9,9 @@ from torch import Tensor
 
 from utils.exercises.exercise import Exercise
 from utils.exercises.observe import RunOptions
+from utils.exercises.oracles import cached_oracle_gradients, cached_oracle_observation, parse_observation
 from utils.exercises.probe import Trial
-from utils.exercises.runner import (
-    Runner,
-    cached_oracle_gradients,
-    cached_oracle_observation,
-    parse_observation,
-)
+from utils.exercises.runner import Runner
 from utils.exercises.sweep_cases import TOLERANCE, base_cases, derived_cases
 
 

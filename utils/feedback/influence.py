@@ -14,8 +14,8 @@ from torch import Tensor
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case
 from utils.exercises.observe import is_float
+from utils.exercises.oracles import cached_oracle_gradients, cached_oracle_observation, parse_observation
 from utils.exercises.probe import Probe, Trial
-from utils.exercises.runner import cached_oracle_gradients, cached_oracle_observation, parse_observation
 from utils.feedback.difference import select_reported_trial
 from utils.feedback.phrases import call_text
 

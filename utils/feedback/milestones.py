@@ -13,8 +13,9 @@ from torch import Tensor
 from utils.exercises.call_trace import CallRecorder
 from utils.exercises.compare import difference_mask
 from utils.exercises.observe import collect_tensors, is_float, record_run
+from utils.exercises.oracles import to_learner_answer
 from utils.exercises.probe import Probe, Trial
-from utils.exercises.runner import RESULT_ONLY, to_learner_answer
+from utils.exercises.runner import RESULT_ONLY
 
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
@@ -212,9 +213,9 @@ def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
     return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
 
 
-def has_same_axes(value: Tensor | None, expected: Tensor) -> bool:
+def has_same_axes(value: Tensor | None, expected: Tensor | None) -> bool:
     """Tell whether two tensors have the same axes, apart from axes of size 1."""
-    return value is not None and value.squeeze().shape == expected.squeeze().shape
+    return value is not None and expected is not None and value.squeeze().shape == expected.squeeze().shape
 
 
 def changes_nothing(value: Tensor | None, source: Tensor | None) -> bool:

@@ -7,12 +7,8 @@ import functools
 from utils.exercises.compare import Dtypes, observations_agree
 from utils.exercises.exercise import Case, Exercise, Misconception
 from utils.exercises.observe import Observation
+from utils.exercises.oracles import cached_misconception_result, misconception_answer, observe_answer
 from utils.exercises.probe import Probe
-from utils.exercises.runner import (
-    cached_misconception_result,
-    misconception_answer,
-    observe_answer,
-)
 
 
 def find_misconception(probe: Probe) -> Misconception | None:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from utils.exercises.compare import values_equal
 from utils.exercises.exercise import Case, Exercise, case
 from utils.exercises.observe import Observation, collect_tensors, is_float
+from utils.exercises.oracles import observe_oracle, parse_observation
 from utils.exercises.probe import Probe, Trial
-from utils.exercises.runner import observe_oracle, parse_observation
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
 from utils.feedback.report import Report
 

@@ -18,13 +18,9 @@ from torch import Tensor
 from utils.exercises.compare import unexpected_changes
 from utils.exercises.exercise import Case, Exercise
 from utils.exercises.observe import Observation, RunOptions, collect_tensors, is_float
+from utils.exercises.oracles import cached_oracle_observation, make_runner, parse_observation
 from utils.exercises.probe import Trial
-from utils.exercises.runner import (
-    Runner,
-    cached_oracle_observation,
-    make_runner,
-    parse_observation,
-)
+from utils.exercises.runner import Runner
 from utils.exercises.side_effects import values_identical
 from utils.exercises.sweep_cases import (
     CASE_SWEEPS,

@@ -28,7 +28,7 @@ from utils import lessons
 from utils.exercises.compare import observations_agree
 from utils.exercises.exercise import Case, Exercise, all_exercises, family_members, find_exercise
 from utils.exercises.observe import is_float, preserve_global_state
-from utils.exercises.runner import observe_answer, observe_oracle
+from utils.exercises.oracles import observe_answer, observe_oracle
 from utils.feedback.diagnose import diagnose
 from utils.feedback.report import Report
 from utils.instructor.answers import AnswerFactory, reference_source

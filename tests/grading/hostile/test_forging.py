@@ -5,7 +5,7 @@ import pytest
 from tests.grading.hostile.conftest import PAGE, RIGHT, SHORT, WRONG, graded, untouched, verdict
 from tests.grading.student_notebooks import notebook, notebook_with_answer
 from utils.exercises.exercise import find_exercise
-from utils.exercises.runner import make_runner
+from utils.exercises.oracles import make_runner
 from utils.feedback.diagnose import diagnose_with_runner
 from utils.grading.judge.submissions import Submission
 from utils.grading.judge.verdicts import Judge
@@ -97,7 +97,7 @@ def row_sums(x):
 """
 CHECKED = """
 def row_sums(x):
-    from utils.exercises.runner import observe_oracle
+    from utils.exercises.oracles import observe_oracle
     from utils.exercises.exercise import find_exercise, case
     import utils.checks.start_here
     return observe_oracle(find_exercise("row_sums"), case(x)).value

@@ -17,7 +17,8 @@ from typing import TypeVar, cast
 
 from utils import lessons
 from utils.exercises.exercise import Exercise, Sampler
-from utils.exercises.runner import Runner, cached_cases
+from utils.exercises.oracles import cached_cases
+from utils.exercises.runner import Runner
 from utils.feedback.diagnose import diagnose_with_runner, timeout_report
 from utils.feedback.report import Report
 from utils.feedback.torch_errors import explain_further

@@ -1,0 +1,123 @@
+"""Test which step of an answer is wrong: run the answer again with an expected value in place of one of its results.
+
+If the final result is then right, all later steps are right, so the mistake is in this step or before it. Lesson 13
+calls this method patching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from utils.exercises.call_trace import TracedCall
+from utils.exercises.compare import values_equal
+from utils.exercises.oracles import parse_observation
+from utils.exercises.probe import Probe, Trial
+from utils.feedback.computation import Computation
+from utils.feedback.milestones import Milestone, expected_values, float_result
+
+MOST_RUNS = 40  # the maximum number of runs in one search
+MOST_OTHERS = 2
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A step whose result has to be replaced by a milestone, and nothing else, to make the answer right.
+
+    Attributes:
+        call: the index of the first call of the step; a step in a loop consists of several calls.
+        milestone: the index of the milestone.
+    """
+
+    call: int
+    milestone: int
+
+
+class Repairer:
+    """Searches for repairs of a wrong answer.
+
+    Args:
+        probe: the answer.
+        trial: a wrong trial.
+        computation: the answer's calls on this trial.
+        others: other wrong trials; a repair has to work on the first of them too.
+    """
+
+    def __init__(self, probe: Probe, trial: Trial, computation: Computation, others: Sequence[Trial] = ()) -> None:
+        self.probe, self.trial, self.computation, self.others = probe, trial, computation, others[:MOST_OTHERS]
+        self.final = computation.final_call(float_result(trial))
+        self._runs = 0
+
+    def first_repair(self) -> Repair | None:
+        """Return the repair of the earliest step, or None."""
+        for repair in self._candidates():
+            values = replaced_values(repair, self.computation.calls, self.computation.milestones)
+            if (
+                values
+                and self._runs < MOST_RUNS
+                and self._is_right(self.trial, values)
+                and self._works_on_others(repair)
+            ):
+                return repair
+        return None
+
+    def _candidates(self) -> Iterator[Repair]:
+        """Yield repairs that undo a wrong step, then other repairs in the order of the steps.
+
+        Repairs that would make any answer right are left out: those of the answer's own result, and those that put the
+        expected result in place of a step. Some correct answers skip an optional milestone, so it does not replace a
+        correct result.
+        """
+        computation = self.computation
+        path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
+        wrong = {i for i in path if not computation.is_right(i)}
+        last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
+        order = sorted(range(last), key=lambda k: (k in reached, k))
+        for i in path:
+            yield from (Repair(i, k) for k in sorted(computation.ancestors(i) - {last}) if i in wrong)
+        for i in path:
+            allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)
+            yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
+
+    def _works_on_others(self, repair: Repair) -> bool:
+        step = self.computation.calls[repair.call]
+        for trial in self.others:
+            expected, calls = expected_values(self.probe, trial), self.probe.runner.trace(trial.case)
+            if expected is None or len(expected.milestones) != len(self.computation.milestones):
+                continue
+            call = calls[repair.call] if repair.call < len(calls) else None
+            if call is None or (call.name, call.line) != (step.name, step.line):
+                continue
+            values = replaced_values(repair, calls, expected.milestones)
+            if not (values and self._is_right(trial, values)):
+                return False
+        return True
+
+    def _is_right(self, trial: Trial, values: dict[int, Tensor]) -> bool:
+        self._runs += 1
+        exercise = self.probe.exercise
+        observation = self.probe.runner.run_with_values(trial.case, [*values], [*values.values()])
+        if observation.failure:
+            return False
+        result = parse_observation(exercise, trial.case, observation).value
+        return values_equal(result, trial.expected.value, max(exercise.atol, self.computation.atol), "any")
+
+
+def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
+    """Return the new result of each call that a repair changes; {} if the milestone does not fit."""
+    step, milestone = calls[repair.call], milestones[repair.milestone].value
+    if step.value is None:
+        return {}
+    if step.value.squeeze().shape == milestone.squeeze().shape:
+        return {repair.call: milestone}
+    values = {i: c.value for i, c in enumerate(calls) if (c.line, c.name) == (step.line, step.name)}
+    for axis, size in enumerate(milestone.shape):
+        rows = milestone.unbind(axis)
+        fits = size == len(values) and all(
+            v is not None and v.squeeze().shape == rows[0].squeeze().shape for v in values.values()
+        )
+        if fits:
+            return dict(zip(values, rows))
+    return {}
