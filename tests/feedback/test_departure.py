@@ -57,7 +57,7 @@ return weights @ x
     [
         ("x @ keys.mT", "x @ keys.flip(0).mT", None, "the scores", 3),
         ("/ x.shape[-1] ** 0.5", "/ x.shape[-1] ** 0.3", "the scores", "the scaled scores", 4),
-        ("torch.softmax(scaled, dim=-1)", "torch.softmax(scaled * 2, dim=-1)", "the scaled scores", "the weights", 5),
+        ("torch.softmax(scaled, dim=-1)", "torch.softmax(scaled * 2, dim=-1)", "the scaled scores", None, 5),
         (
             # The exponentials are optional, so they do not count.
             "torch.softmax(scaled, dim=-1)",
@@ -129,10 +129,8 @@ def test_a_right_step_without_a_name_is_not_marked_as_wrong(divided):
 
 
 def test_a_value_without_any_similarity_is_not_compared(divided):
-    body = (
-        "noise = torch.tensor([[1.0, -1], [-1, 1]]).repeat(3, 3)[: len(x), : len(x)]\nreturn (noise + x[:, :1] * 0) @ x"
-    )
-    report = diagnose(divided, answer(body))
+    noise = "torch.tensor([[1.0, -1], [-1, 1]]).repeat(3, 3)[: len(x), : len(x)]"
+    report = diagnose(divided, answer(f"noise = {noise}\nreturn (noise + x[:, :1] * 0) @ -x"))
     assert "No line up to line" in report.message and report.departure is None, str(report)
 
 
@@ -200,7 +198,7 @@ def test_a_step_after_the_right_result(mixed):
 def test_a_changed_milestone_on_the_same_line(mixed):
     report = diagnose(mixed, answer(RIGHT.replace("dim=-1)", "dim=-1) ** 2")))
     sentence = "`softmax` on line 5 (`weights = torch.softmax(scaled, dim=-1) ** 2`) gives the weights, as it should."
-    assert sentence in report.message and "but the power on the same line gives a different result" in report.message
+    assert f"{sentence} Without the power on the same line, this result would be right." in report.message
 
 
 def test_an_empty_intermediate_value_is_compared_too(mixed):
@@ -296,12 +294,6 @@ def test_a_line_that_gives_one_value_twice_is_named(product):
     assert "twice" not in report.message, report.message
 
 
-def test_a_step_that_lacks_other_values_is_not_compared_with_the_next_one(product):
-    report = diagnose(product, answer("a = x.cumsum(-1)\na = a % 2\nb = y**2\nreturn a @ b.mT", "x, y"))
-    assert [t.line for t in report.trace if t.state == "wrong"] == [3], str(report)
-    assert report.departure is None and "After that, line 3" in report.message
-
-
 def test_a_condition_is_not_blamed_for_a_change(product):
     """Line 3 is wrong because it doubles large numbers. `abs` only decides which."""
     body = "a = x.cumsum(-1) @ (y**2).mT\nreturn torch.where(a.abs() > 1, a * 2, a)"
@@ -314,20 +306,6 @@ def test_a_step_after_the_result_does_not_hide_what_changed_it(product):
     body = "a = x.cumsum(-1) @ (y**2).mT\nb = a * 2\nx.sum()\nreturn b"
     message = diagnose(product, answer(body, "x, y")).message
     assert "line 3" in message and "does not return it" not in message, message
-
-
-def test_a_limit_that_changes_numbers_slightly_is_named(declare_exercise):
-    """The tolerance hides the change of the probabilities, but their logarithms are wrong."""
-    logs = declare_exercise(
-        "mixed",
-        oracle=lambda x: x.log_softmax(-1),
-        milestones=lambda x: {"the probabilities": x.softmax(-1), "the result": x.log_softmax(-1)},
-        cases=lambda rand: [case(rand(3, 4)), case(rand(2, 5) * 40)],
-    )
-    report = diagnose(logs, answer("shares = x.softmax(-1)\nreturn shares.clamp_min(1e-8).log()"))
-    assert "`clamp_min` on line 3" in report.message and "of the numbers in the probabilities" in report.message, str(
-        report
-    )
 
 
 def test_a_product_of_two_steps_is_not_taken_for_a_value_of_the_arguments(declare_exercise):
@@ -447,23 +425,6 @@ def test_a_wrong_shape_is_named_if_no_later_step_has_the_right_size(divided):
     report = diagnose(divided, answer("return torch.softmax(x @ x[:-1].mT, -1) @ x[:-1]"))
     assert "gives a tensor of shape" in report.message and "No line gives the scores of shape" in report.message
     assert report.departure == "the scores"
-
-
-def test_a_difference_that_lost_its_digits_is_named(declare_exercise):
-    """The division is right: it keeps the relative error of its input."""
-    first_two = lambda x: x[:, :2].sum(-1, keepdim=True)
-    ratio = declare_exercise(
-        "mixed",
-        oracle=lambda x: x[:, :2] / first_two(x),
-        milestones=lambda x: {"the sums": first_two(x)},
-        cases=lambda rand: [case(torch.tensor([[3e-5, 2e-5, 1.0], [0.25, 0.5, 0.7], [0.3, 0.6, 0.2]]))],
-    )
-    sums = "sums = x.sum(-1, keepdim=True) - x[:, 2:]\n"
-    report = diagnose(ratio, answer(sums + "return x[:, :2] / sums"))
-    assert "loses digits" in report.message and "instead of 5e-05" in report.message, report.message
-    assert [t.line for t in report.trace if t.state == "wrong"] == [2]
-    wrong_division = diagnose(ratio, answer(sums + "return x[:, :2] / (sums + 0.1)"))
-    assert "loses digits" not in wrong_division.message, wrong_division.message
 
 
 def test_a_divisor_is_not_blamed_for_the_wrong_result(declare_exercise):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -23,11 +22,7 @@ from utils.feedback.milestones import (
 )
 
 MIN_TOLERANCE = 3e-6  # the lowest tolerance, because a different order of operations changes the last digits
-NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "div": 1, "truediv": 1, "pow": 1}  # the operand that changes nothing
-ARITHMETIC = {*NEUTRAL, "rsub", "rdiv", "rtruediv"}
-# Matches the number in `x + 0`, `x.add_(0)` or `0 + x`, but not in `dim=-1` or `x ** 1 / 2`.
-LITERAL = r"([\w)\]]\s*[-+*/]=?|(add|sub|mul|div)_?\()\s*{0}(\.0*)?(?![\w.])|(?<![\w.\[]){0}(\.0*)?\s*[*+]"
-LIMITS = ("clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum")
+ARITHMETIC = ("add", "sub", "rsub", "mul", "div", "truediv", "rdiv", "rtruediv", "pow")
 CREATION = ("zeros", "ones", "empty", "full", "arange", "tensor", "as_tensor", "eye", "linspace", "rand", "randn")
 VIEWS = (
     "getitem view reshape transpose permute unsqueeze squeeze flatten unflatten movedim swapaxes swapdims expand"
@@ -157,10 +152,6 @@ class Computation:
         # A value with few different numbers can match by coincidence, so the same function must return it.
         others = (other for function, other in self.others if function == name or is_telling(other))
         return any(match(value, other, self.atol) for other in others)
-
-    def is_wrong(self, i: int) -> bool:
-        """Tell whether a call returned numbers that are not correct."""
-        return not self.is_right(i)
 
     def has_other_steps(self, i: int) -> bool:
         """Tell whether the line of a call computes other numbers too."""
@@ -307,41 +298,6 @@ class Computation:
         """Tell whether all calls that compute numbers are on the lines from call `first` to call `last`."""
         numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
-
-    def follows_an_idle_step(self, i: int) -> bool:
-        """Tell whether an input of a call comes from arithmetic that has no effect on this case, such as adding 1e-12.
-
-        Such a case cannot show whether the arithmetic is correct. Adding exactly 0 or multiplying by
-        exactly 1 does not count, because it cannot be the mistake.
-        """
-        return any(self.is_idle(j) and not self._is_neutral(j) for j in self.inputs[i])
-
-    def _is_neutral(self, i: int) -> bool:
-        """Tell whether the code of a call adds exactly 0 or multiplies by exactly 1, whatever the case.
-
-        A number that the code computes, such as the root of a width, may be 1 in this case only.
-        """
-        call, neutral = self.calls[i], NEUTRAL.get(self.calls[i].name)
-        if neutral in call.numbers:
-            return bool(re.search(LITERAL.format(neutral), call.code))
-        values = (self.calls[j].value for j in call.inputs)
-        return neutral == 0 and any(value is not None and not value.any() for value in values)
-
-    def limited_source(self, i: int) -> tuple[int, int, int] | None:
-        """Find out whether a call, or one of its inputs, is a `clamp` or `maximum` that changes a correct value.
-
-        Return the `clamp`, the call that gives the correct value, and how many numbers are changed. If the `clamp` is
-        an input, it changes the numbers by too little to give another value.
-        """
-        for j in (i, *self.inputs[i]):
-            value, reached = self.calls[j].value, self.reached[j]
-            for k in self.inputs[j] if self.calls[j].name in LIMITS else ():
-                source, is_right = self.calls[k].value, self.reached[k] is not None
-                if not is_right or (j != i and reached != self.reached[k]) or value is None or source is None:
-                    continue
-                if value.shape == source.shape and (n := int((value != source).sum())):
-                    return j, k, n
-        return None
 
     def transposed_source(self, i: int) -> int | None:
         """Return a value with the wrong order of its axes that arithmetic combines with values in the right order.

@@ -26,7 +26,7 @@ from utils.feedback.departure_text import (
     sentence_case,
     trace_lines,
 )
-from utils.feedback.expected_step import counterpart, expected_leaf, expected_milestone, wrong_step
+from utils.feedback.expected_step import expected_leaf, expected_milestone, wrong_step
 from utils.feedback.milestones import (
     ambiguity,
     differs_in_one_size,
@@ -35,7 +35,6 @@ from utils.feedback.milestones import (
     has_same_axes,
     has_slice_shape,
     is_unrelated,
-    lost_digits,
     match,
     trace_back,
 )
@@ -100,8 +99,6 @@ class _Explanation:
         if repeated := self._repeated_leaf(reached):
             return repeated
         wrong = self.computation.first_wrong_call(float_result(self.trial))
-        if wrong is not None and (limited := self.computation.limited_source(wrong)):
-            return self._departure_of_limit(*limited)
         turned = self.computation.transposed_source(self.computation.final_call(float_result(self.trial)))
         if turned is not None:
             return self._departure_of_order(turned)
@@ -109,7 +106,7 @@ class _Explanation:
             return self._departure_of_repair(repair)
         if wrong is None:
             return self._missing_step(reached)
-        if self.computation.follows_an_idle_step(wrong) or self.calls[wrong].name in COPYING:
+        if self.calls[wrong].name in COPYING:
             return None
         before = self.computation.ancestors(wrong)
         if before:
@@ -126,29 +123,14 @@ class _Explanation:
         nearest = max(self.computation.ancestors(wrong))
         given = {nearest, furthest if following > furthest else nearest}
         source, k = max((i, k) for i, k in enumerate(self.reached[:wrong]) if k in given)
-        is_one_line = self.calls[first].line == self.calls[wrong].line != self.calls[source].line
-        is_extra, name = self._lacks_other_values(wrong, following) and self._is_extra_step(wrong), None
-        if self._precedes_operation(first, wrong, following) and not is_one_line and self._is_extra_step(first):
-            is_extra, wrong, name = True, first, self.milestones[following].label
-        if not is_extra and (rounded := self._rounded_source(wrong, following)) is not None:
-            return self._departure_of_rounding(*rounded)
         same_line = self.calls[source].line == self.calls[wrong].line
         start, right = self._source_text(source, k)
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
         where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
-        if is_extra:
-            sentence = f"{start}. After that, {where} gives none of the expected results."
-            return Departure(sentence, self._trace_lines(self.calls[wrong].line, "an expected value"), name=name)
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
             where += f", which receives {list_text([self.milestones[k].label for k in received])},"
-        place = self._place(wrong, following)
-        if self._is_unclear(wrong, place, following):
-            label = self.milestones[following].label
-            where = f"the computation from {self._line(wrong)} to {self._line(place)}"
-            sentence = f"{self._missing_leaf(following)}{start}{right}. After that, {where} does not lead to {label}."
-            return self._departure_before(sentence, wrong, following, is_sure=False)
         sentence = (
             f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
             f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
@@ -158,26 +140,30 @@ class _Explanation:
     def _departure_of_repair(self, repair: Repair) -> Departure:
         """Report a step that makes the result right if it gives a certain value instead. The repair tested this."""
         i, k, computation = repair.call, repair.milestone, self.computation
-        label, line = self.milestones[k].label, self.calls[i].line
-        if self.reached[i] is not None:
-            start = "".join(self._source_text(i, self.reached[i] or 0))
+        label, line, reached = self.milestones[k].label, self.calls[i].line, self.reached[i]
+        given = [(j, m) for j, m in enumerate(self.reached[:i]) if m in computation.ancestors(i)]
+        source, before = max(given, default=(None, None))
+        if reached is not None and k not in (reached, before):
+            start = "".join(self._source_text(i, reached))
             sentence = f"{start}. This result would be right if the next step gave {label}."
             return Departure(sentence, self._trace_lines(None, None), name=label)
-        given = [(j, m) for j, m in enumerate(self.reached[:i]) if m in computation.ancestors(i)]
-        source, reached = max(given, default=(None, None))
-        start = "" if source is None or reached is None else f"{''.join(self._source_text(source, reached))}. "
-        first = min(filter(computation.is_wrong, trace_back(computation.inputs, [i])), default=i)
-        where = self._region_text(first, i, source is not None and self.calls[source].line == line)
-        marked = line if self.calls[first].line == line else None
-        if source is not None and reached == k:
-            is_removable = has_same_axes(self.calls[i].value, self.calls[source].value)
-            change = f"kept the numbers of {label} in their places"
-            sentence = (
-                f"Without {where}, this result would be right"
-                if is_removable
-                else f"This result would be right if {where} {change}"
+        if reached is not None and k != before:
+            sentence = f"{self._source_text(i, reached)[0]}, but rounding errors make the numbers after it wrong."
+            return Departure(sentence, self._trace_lines(line, "enough digits"))
+        start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
+        follows = source is not None and self.calls[source].line == line
+        steps = [j for j in trace_back(computation.inputs, [i]) if not computation.is_right(j)]
+        if source is not None and before == k:
+            after = [j for j in computation.descendants(source) if j in steps]
+            where, is_removable = (
+                self._region_text(min(after, default=i), i, follows),
+                has_same_axes(self.calls[i].value, self.calls[source].value),
             )
-            return Departure(f"{start}{sentence}.", self._trace_lines(marked, None))
+            change = f"This result would be right if {where} kept the numbers of {label} in their places."
+            sentence = f"Without {where}, this result would be right." if is_removable else change
+            return Departure(f"{start}{sentence}", self._trace_lines(line, None))
+        first = min(steps, default=i)
+        where, marked = self._region_text(first, i, follows), line if self.calls[first].line == line else None
         sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
 
@@ -185,11 +171,13 @@ class _Explanation:
         """Name the lines or the operation between two calls. `follows`: the sentence before is about the same line."""
         if self.calls[first].line != self.calls[last].line:
             return f"the computation from {self._line(first)} to {self._line(last)}"
-        is_direct, goes_on = self.calls[last].is_direct, self.computation.continues_on_its_line(last)
-        if first != last and is_direct and goes_on:
-            return f"the computation up to {self._line(last, with_operation=True)}"
+        is_direct = self.calls[last].is_direct
         if first != last:
-            return self._line(last)
+            is_inside = is_direct and self.computation.continues_on_its_line(last)
+            if follows:
+                steps = f"from there to {self._operation(last)}" if is_inside else "after that"
+                return f"the steps {steps} on the same line"
+            return f"the computation up to {self._line(last, with_operation=True)}" if is_inside else self._line(last)
         if follows:
             return f"{self._operation(last)} on the same line"
         return self._line(last, is_direct and self.computation.has_other_steps(last))
@@ -201,73 +189,14 @@ class _Explanation:
         is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional
         return sentence_case(start), ", as it should" if is_sure else ""
 
-    def _place(self, wrong: int, following: int) -> int:
-        return counterpart(self.computation, wrong, following, self.computation.final_call(float_result(self.trial)))
-
-    def _is_unclear(self, wrong: int, place: int, following: int) -> bool:
-        """Tell whether any line from `wrong` to `place`, which should give the milestone, may contain the mistake."""
-        is_similar = self.computation.most_similar(wrong, [following]) is not None
-        if self.calls[place].line == self.calls[wrong].line or is_similar:
-            return False
-        operation = self.milestones[following].operation  # None if the oracle's operation is unknown
-        later = [i for i in self.computation.descendants(wrong)[1:] if place in self.computation.descendants(i)]
-        others = [i for i in later if self.calls[i].name not in (*VIEWS, "stack", "cat", operation)]
-        return len(others) > (operation is None)
-
     def _other_value(self, wrong: int, following: int) -> str:
         return other_value_text(self.calls[wrong].value, self.milestones[following].value, self.computation.atol)
-
-    def _rounded_source(self, wrong: int, following: int) -> tuple[int, tuple[float, float]] | None:
-        """Find an input whose lost digits explain the wrong numbers of a call. Return it and its worst number."""
-        for i in self.calls[wrong].inputs:
-            k, value = self.reached[i], self.calls[wrong].value
-            if k is not None and value is not None:
-                pair = self.calls[i].value, self.milestones[k].value
-                if numbers := lost_digits(*pair, value, self.milestones[following].value, self.computation.atol):
-                    return i, numbers
-        return None
-
-    def _departure_of_rounding(self, i: int, numbers: tuple[float, float]) -> Departure:
-        why = (
-            "The difference of two nearly equal numbers loses digits"
-            if self.calls[i].name in ("sub", "rsub")
-            else "It lost digits"
-        )
-        sentence = (
-            f"{sentence_case(self._line(i, with_operation=True))} gives {self._label(i)}, but one of"
-            f" them is {numbers[0]:.6g} instead of {numbers[1]:.6g}. {why}, and the steps after it keep this error."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[i].line, "enough digits"))
-
-    def _departure_of_limit(self, i: int, source: int, n: int) -> Departure:
-        where = sentence_case(self._line(i, with_operation=True))
-        sentence = f"{where} changes {n} of the numbers in {self._label(source)}, and the result after it is wrong."
-        return Departure(sentence, self._trace_lines(self.calls[i].line, "the same numbers"))
 
     def _departure_of_order(self, i: int) -> Departure:
         where, value = sentence_case(self._line(i, with_operation=True)), self.calls[i].value
         shape = f" (shape {shape_text(value.shape)})" if value is not None else ""
         sentence = f"{where} gives {self._label(i)}{shape}: the rows and columns do not fit the other values."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "the right order of the axes"))
-
-    def _is_extra_step(self, wrong: int) -> bool:
-        """Tell whether a call depends on a single milestone and returns as many numbers as that milestone has."""
-        received, value = self.computation.ancestors(wrong), self.calls[wrong].value
-        return (
-            len(received) == 1 and value is not None and value.numel() == self.milestones[min(received)].value.numel()
-        )
-
-    def _precedes_operation(self, first: int, wrong: int, following: int) -> bool:
-        """Tell whether `wrong` is the operation that should give the milestone, so that only its inputs are wrong."""
-        operation = self.milestones[following].operation
-        inputs_right = all(map(self.computation.is_right, self.calls[wrong].inputs))
-        return self.calls[wrong].name == operation != self.calls[first].name and not inputs_right
-
-    def _lacks_other_values(self, wrong: int, following: int) -> bool:
-        """Tell whether the milestone `following` needs a milestone that the call `wrong` does not use."""
-        origins = self.computation.with_origins(self.computation.ancestors(wrong))
-        missing = [k for k in self.milestones[following].parents if not origins & self.computation.with_origins({k})]
-        return bool(missing) and self.computation.most_similar(wrong, [following]) is None
 
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, size = wrong, self.milestones[following].value.numel()
@@ -306,9 +235,10 @@ class _Explanation:
         )
         return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
-    def _departure_before(self, sentence: str, wrong: int, following: int, is_sure: bool = True) -> Departure:
-        lines = self._trace_lines(self.calls[wrong].line if is_sure else None, self.milestones[following].label)
-        return self._departure(sentence, lines, self._place(wrong, following), following)
+    def _departure_before(self, sentence: str, wrong: int, following: int) -> Departure:
+        lines = self._trace_lines(self.calls[wrong].line, self.milestones[following].label)
+        is_last = following == len(self.milestones) - 1
+        return self._departure(sentence, lines, self.repairer.final if is_last else wrong, following)
 
     def _departure(self, sentence: str, lines: list[TraceLine], place: int, following: int) -> Departure:
         yours, milestone = self.calls[place].value, self.milestones[following]

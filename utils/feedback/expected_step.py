@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from utils.feedback.computation import ARITHMETIC, VIEWS, Computation
+from utils.feedback.computation import VIEWS, Computation
 from utils.feedback.milestones import is_slice_size, similarity
 
 PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
@@ -59,26 +59,6 @@ def wrong_step(computation: Computation, wrong: int, following: int, furthest: i
         if computation.reached[i] is None and (is_near or (is_clear and found > closest - 1e-4)):
             best, closest = i, max(found, closest)
     return best
-
-
-def counterpart(computation: Computation, wrong: int, following: int, final: int) -> int:
-    """Return the call whose result takes the place of the milestone `following`; `final` gives the answer's result.
-
-    It is the input of the function, such as softmax, that the expected computation applies to the milestone, or else
-    the result of the function that gives the milestone. Without such a function, it is the call `wrong`.
-    """
-    milestone, calls = computation.milestones[following], computation.calls
-    later = [i for i in computation.descendants(wrong) if final in computation.descendants(i)]
-    if following == len(computation.milestones) - 1:
-        return final
-    telling = milestone.users - {*ARITHMETIC, *VIEWS}
-    for i in (i for i in later if calls[i].name in telling):
-        inputs = [j for j in computation.inputs[i] if j in later]
-        if len(inputs) == 1:
-            return inputs[0]
-    if milestone.operation not in (*ARITHMETIC, *VIEWS):
-        return next((i for i in later if calls[i].name == milestone.operation), wrong)
-    return wrong
 
 
 def _step_of_size(computation: Computation, wrong: int, following: int, furthest: int) -> int:

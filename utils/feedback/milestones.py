@@ -140,37 +140,6 @@ def differs_in_one_size(value: Tensor, milestone: Tensor) -> bool:
     return value.dim() == milestone.dim() and sum(a != b for a, b in zip(value.shape, milestone.shape)) == 1
 
 
-def lost_digits(
-    source: Tensor | None, milestone: Tensor, value: Tensor, expected: Tensor, atol: float
-) -> tuple[float, float] | None:
-    """Find out whether rounding errors in the input of a step explain the step's wrong result.
-
-    If so, return the least accurate number of the input and the number expected in its place. Each wrong number of the
-    result must come from a number of the input that has a similar relative error. `match` accepts such an input,
-    because it ignores small absolute errors.
-
-    Args:
-        source, milestone: the input of the step, and the expected input.
-        value, expected: the result of the step, and the expected result.
-        atol: the tolerance of the result.
-    """
-    if source is None or value.shape != expected.shape or source.shape != milestone.shape:
-        return None
-    wrong = difference_mask(value, expected, atol)
-    try:
-        errors = _relative_errors(source, milestone).expand_as(value)
-    except RuntimeError:  # the step does not work element by element
-        return None
-    if not wrong.any() or not (errors[wrong] > _relative_errors(value, expected)[wrong] / 3).all():
-        return None
-    worst = int(_relative_errors(source, milestone).flatten().argmax())
-    return float(source.flatten()[worst]), float(milestone.flatten()[worst])
-
-
-def _relative_errors(value: Tensor, expected: Tensor) -> Tensor:
-    return ((value - expected).abs() / expected.abs().clamp(min=torch.finfo(torch.float32).tiny)).nan_to_num()
-
-
 def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
     """Tell whether a value has as many entries as a milestone, or the sizes of a milestone slice in any order."""
     sizes = sorted(size for size in value.shape if size > 1)

@@ -64,7 +64,7 @@ class Repairer:
         return None
 
     def _candidates(self) -> Iterator[Repair]:
-        """Yield repairs that undo a wrong step, then other repairs in the order of the steps.
+        """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
 
         Repairs that would make any answer right are left out: those of the answer's own result, and those that put the
         expected result in place of a step. Some correct answers skip an optional milestone, so it does not replace a
@@ -76,10 +76,14 @@ class Repairer:
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
         for i in path:
-            yield from (Repair(i, k) for k in sorted(computation.ancestors(i) - {last}) if i in wrong)
+            own = set() if computation.reached[i] is None else {computation.reached[i]}  # without rounding errors
+            yield from (Repair(i, k) for k in sorted((computation.ancestors(i) if i in wrong else own) - {last}))
         for i in path:
-            allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)
-            yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
+            for k in order:
+                milestone = computation.milestones[k]
+                fits = milestone.is_constant if i in computation.constants else i in wrong or not milestone.is_optional
+                if k != computation.reached[i] and fits:
+                    yield Repair(i, k)
 
     def _works_on_others(self, repair: Repair) -> bool:
         step = self.computation.calls[repair.call]

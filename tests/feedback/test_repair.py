@@ -1,0 +1,146 @@
+"""Repairs: a report names a step only if the answer is right with another result of this step."""
+
+import linecache
+import textwrap
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from utils.exercises.cell_code import CellCode
+from utils.exercises.exercise import case
+from utils.exercises.runner import InProcessRunner
+from utils.feedback.diagnose import diagnose
+
+
+@pytest.fixture
+def attend(declare_exercise):
+    """Attention without matrices. The logarithms of the weights are optional."""
+
+    def milestones(x, y):
+        scores = x @ y.mT
+        weights = F.softmax(scores, -1)
+        return {"the scores": scores, "the logarithms?": weights.log(), "the weights": weights}
+
+    return declare_exercise(
+        "attend",
+        oracle=lambda x, y: F.softmax(x @ y.mT, -1) @ y,
+        milestones=milestones,
+        cases=lambda rand: [case(rand(5, 3), rand(4, 3)), case(rand(4, 2), rand(3, 2)), case(rand(2, 4), rand(3, 4))],
+    )
+
+
+def answer(body, name="attend", arguments="x, y"):
+    source = f"def {name}({arguments}):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
+    file = f"<{name} {hash(source)}>"
+    linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
+    names = {"torch": torch}
+    exec(compile(source, file, "exec"), names)
+    return names[name]
+
+
+@pytest.mark.parametrize(
+    "body, end",
+    {
+        "an extra step": (
+            "scores = x @ y.mT\nscores = scores / 2\nreturn scores.softmax(-1) @ y",
+            "gives the scores, as it should. Without line 3 (`scores = scores / 2`), this result would be right.",
+        ),
+        "an extra step on the same line": (
+            "return (x @ y.mT / 2).softmax(-1) @ y",
+            "gives the scores, as it should. Without the division on the same line, this result would be right.",
+        ),
+        "a wrong step": (
+            "scores = x @ y.mT\nweights = scores.softmax(0)\nreturn weights @ y",
+            "be right if line 3 (`weights = scores.softmax(0)`) gave the weights, but it gives different numbers.",
+        ),
+        "a wrong step that begins on an earlier line": (
+            "z = y * 2\na = x @ z.mT\nreturn a.softmax(-1) @ y",
+            "from line 2 (`z = y * 2`) to line 3 (`a = x @ z.mT`) gave the scores, but it gives different numbers.",
+        ),
+        "a loop": (
+            "rows = [(row @ y.mT * row.sum()).softmax(-1) for row in x]\nreturn torch.stack(rows) @ y",
+            "Without the multiplication on the same line, this result would be right.",
+        ),
+    }.values(),
+)
+def test_the_step_that_makes_the_result_right_is_named(attend, body, end):
+    report = diagnose(attend, answer(body))
+    assert report.message.endswith(end), report.message
+
+
+def test_a_step_with_later_mistakes_is_not_called_the_only_one(attend):
+    """With the right scores, the result would still be wrong."""
+    message = diagnose(attend, answer("scores = x @ y.mT / 2\nreturn scores.softmax(0) @ (y + 1)")).message
+    assert "would be right" not in message, message
+
+
+def test_a_repair_has_to_work_on_other_cases_too(attend):
+    """In the first case, all weights are below a half, so the right scores make the result right."""
+    cases = lambda rand: [case(0.1 * rand(4, 3), rand(5, 3)), case(3 * rand(6, 4), rand(5, 4))]
+    body = "scores = x @ y.mT * 2\nweights = scores.softmax(-1)\nreturn weights.clamp(0, 0.5) @ y"
+    first_only = replace(attend, cases=lambda rand: cases(rand)[:1])
+    assert "Without the multiplication" in diagnose(first_only, answer(body)).message
+    message = diagnose(replace(attend, cases=cases), answer(body)).message
+    assert "Without" not in message and "to line 4" in message, message
+
+
+def test_an_optional_value_does_not_replace_a_right_one(attend):
+    """With the logarithms instead of the scores, no number would be hidden, and the softmax would be right."""
+    body = (
+        "scores = x @ y.mT\nscores = scores.masked_fill(scores > 0.5, 0.0) + 0 * y.sum()\nreturn scores.softmax(-1) @ y"
+    )
+    message = diagnose(attend, answer(body)).message
+    assert "gave the logarithms" not in message and "Without" in message, message
+
+
+def test_a_limit_and_rounding_errors_are_named(declare_exercise):
+    """The tolerance hides the change of an intermediate value, but the result is wrong."""
+    logs = declare_exercise(
+        "logs",
+        oracle=lambda x: x.log_softmax(-1),
+        milestones=lambda x: {"the probabilities": x.softmax(-1), "the result": x.log_softmax(-1)},
+        cases=lambda rand: [case(rand(3, 4)), case(rand(3, 5) * 3)],
+    )
+    message = diagnose(logs, answer("shares = x.softmax(-1)\nreturn shares.clamp_min(1e-3).log()", "logs", "x")).message
+    assert "Without `clamp_min` on line 3" in message, message
+    first_two = lambda x: x[:, :2].sum(-1, keepdim=True)
+    ratio = declare_exercise(
+        "ratio",
+        oracle=lambda x: x[:, :2] / first_two(x),
+        milestones=lambda x: {"the sums": first_two(x)},
+        cases=lambda rand: [case(torch.tensor([[3e-5, 2e-5, 1.0], [0.25, 0.5, 0.7], [0.3, 0.6, 0.2]]))],
+    )
+    body = "sums = x.sum(-1, keepdim=True) - x[:, 2:]\nreturn x[:, :2] / sums"
+    report = diagnose(ratio, answer(body, "ratio", "x"))
+    assert "gives the sums, but rounding errors make the numbers after it wrong" in report.message, report.message
+    assert [line.line for line in report.trace if line.state == "wrong"] == [2]
+
+
+def test_a_value_is_repaired_in_its_cell(declare_exercise):
+    x = torch.tensor([1.0, 2.0, 4.0])
+    softmax = declare_exercise(
+        "shares",
+        oracle=x.softmax(0),
+        cases=[case()],
+        milestones=lambda: {"the powers of e": x.exp(), "the shares": x.softmax(0)},
+    )
+    source = "powers = 3**x\nshares = powers / powers.sum()\n"
+    names = {"x": x}
+    exec(source, names)
+    message = diagnose(softmax, names["shares"], CellCode("<cell>", source, {"x": x})).message
+    assert "This result would be right if line 1" in message and "gave the powers of e" in message, message
+
+
+def test_other_results_of_calls(attend):
+    """The second call gets other numbers. A call that writes into a tensor is replaced too."""
+    x, y = torch.randn(2, 3), torch.randn(4, 3)
+    runner = InProcessRunner(attend.signature, answer("a = x * 2\nb = a + 1\nb[0] = 5.0\nreturn b"))
+    names = [call.name for call in runner.trace(case(x, y))]
+    assert names == ["mul", "add", "setitem"]
+    new = torch.arange(6.0).view(2, 3)
+    assert torch.equal(runner.run_with_values(case(x, y), [2], [new]).value, new)
+    replaced = runner.run_with_values(case(x, y), [1], [new]).value
+    assert replaced[0].tolist() == [5.0] * 3 and torch.equal(replaced[1], new[1])
+    assert torch.equal(runner.run(case(x, y)).value[1], x[1] * 2 + 1)
