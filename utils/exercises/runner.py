@@ -100,6 +100,8 @@ class Runner(Protocol):
     def run_with_values(self, case: Case, calls: list[int], values: list[Tensor]) -> Observation:
         """Run the answer as `trace` does, and replace the numbers in the results of some calls.
 
+        The values are expected ones, so this is called only for an answer that is already known to be wrong.
+
         Args:
             case: the case.
             calls: the indices of these calls in the result of `trace`.

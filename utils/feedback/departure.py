@@ -141,31 +141,39 @@ class _Explanation:
         """Report a step that makes the result right if it gives a certain value instead. The repair tested this."""
         i, k, computation = repair.call, repair.milestone, self.computation
         label, line, reached = self.milestones[k].label, self.calls[i].line, self.reached[i]
-        given = [(j, m) for j, m in enumerate(self.reached[:i]) if m in computation.ancestors(i)]
-        source, before = max(given, default=(None, None))
-        if reached is not None and k not in (reached, before):
+        given = [(j, m) for j, m in enumerate(self.reached[:i]) if m is not None and m in computation.ancestors(i)]
+        source, before = max(given) if given else (None, None)
+        if source is not None and before == k:
+            return self._departure_of_removal(source, i, k)
+        if reached is not None and reached != k:
             start = "".join(self._source_text(i, reached))
             sentence = f"{start}. This result would be right if the next step gave {label}."
             return Departure(sentence, self._trace_lines(None, None), name=label)
-        if reached is not None and k != before:
+        if reached is not None:
             sentence = f"{self._source_text(i, reached)[0]}, but rounding errors make the numbers after it wrong."
             return Departure(sentence, self._trace_lines(line, "enough digits"))
+        first = min(self._wrong_steps(i))
+        where = self._region_text(first, i, source is not None and self.calls[source].line == line)
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
-        follows = source is not None and self.calls[source].line == line
-        steps = [j for j in trace_back(computation.inputs, [i]) if not computation.is_right(j)]
-        if source is not None and before == k:
-            after = [j for j in computation.descendants(source) if j in steps]
-            where, is_removable = (
-                self._region_text(min(after, default=i), i, follows),
-                has_same_axes(self.calls[i].value, self.calls[source].value),
-            )
-            change = f"This result would be right if {where} kept the numbers of {label} in their places."
-            sentence = f"Without {where}, this result would be right." if is_removable else change
-            return Departure(f"{start}{sentence}", self._trace_lines(line, None))
-        first = min(steps, default=i)
-        where, marked = self._region_text(first, i, follows), line if self.calls[first].line == line else None
         sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
+        marked = line if self.calls[first].line == line else None
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
+
+    def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
+        """Report that the result is right without the steps from call `source`, which gives milestone `k`, to `i`."""
+        line = self.calls[i].line
+        first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
+        where = self._region_text(first, i, self.calls[source].line == line)
+        sentence = f"Without {where}, this result would be right."
+        if not has_same_axes(self.calls[i].value, self.calls[source].value):
+            change = f"kept the numbers of {self.milestones[k].label} in their places"
+            sentence = f"This result would be right if {where} {change}."
+        return Departure(f"{''.join(self._source_text(source, k))}. {sentence}", self._trace_lines(line, None))
+
+    def _wrong_steps(self, i: int) -> list[int]:
+        """Return the calls that give wrong numbers and lead to call `i`, and call `i` itself."""
+        path = trace_back(self.computation.inputs, [i])
+        return [j for j in path if j == i or not self.computation.is_right(j)]
 
     def _region_text(self, first: int, last: int, follows: bool) -> str:
         """Name the lines or the operation between two calls. `follows`: the sentence before is about the same line."""

@@ -19,7 +19,7 @@ from utils.feedback.difference import (
     select_table_trial,
 )
 from utils.feedback.failure_report import TABLE_SIZE, report_failure
-from utils.feedback.phrases import call_text, change_text, name_list_text
+from utils.feedback.phrases import call_text, change_text, kept_text
 from utils.feedback.properties import report_broken_property
 from utils.feedback.report import Report
 from utils.feedback.sweeps import Finding, find_condition, run_sweeps, with_sweep_tolerance
@@ -172,9 +172,8 @@ def _repetition_text(probe: Probe, second: Probe) -> str:
 
 
 def _kept_text(probe: Probe, cases: list[Case]) -> str:
-    """Name the variables in which the answer keeps values between calls, in a sentence with a leading space."""
-    kept = next((o.kept for o in reversed(probe.runner.run_in_sequence(cases)) if o.kept), ())
-    return f" Your code keeps values from call to call in {name_list_text(kept)}." if kept else ""
+    """Run the cases in sequence, and name the variables in which the answer keeps values (see `kept_text`)."""
+    return kept_text(next((o.kept for o in reversed(probe.runner.run_in_sequence(cases)) if o.kept), ()))
 
 
 def _praise(probe: Probe) -> str:

@@ -135,6 +135,11 @@ def name_list_text(names: Iterable[str]) -> str:
     return ", ".join(f"`{n}`" for n in (names[:5] if more else names)) + more
 
 
+def kept_text(names: Sequence[str]) -> str:
+    """Name the variables in which an answer keeps values between calls, in a sentence with a leading space."""
+    return f" Your code keeps values from call to call in {name_list_text(names)}." if names else ""
+
+
 def article(noun: str) -> str:
     """Put "a" or "an" before a noun."""
     return f"{'an' if noun[:1].lower() in 'aeiou' or noun == 'ndarray' else 'a'} {noun}"

@@ -7,7 +7,7 @@ calls this method patching.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -18,8 +18,8 @@ from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
-MOST_RUNS = 40  # the maximum number of runs in one search
-MOST_OTHERS = 2
+FEWEST_RUNS, MOST_CALLS = 40, 4000  # a search ends after this many runs; short answers may run more often
+MOST_OTHERS = 2  # other wrong trials on which a repair is tested
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class Repair:
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.
         milestone: the index of the milestone.
+        is_turned: whether the last two axes of the result are in the other order.
     """
 
     call: int
     milestone: int
+    is_turned: bool = False
 
 
 class Repairer:
@@ -52,15 +54,14 @@ class Repairer:
 
     def first_repair(self) -> Repair | None:
         """Return the repair of the earliest step, or None."""
+        most = max(FEWEST_RUNS, MOST_CALLS // len(self.computation.calls))
         for repair in self._candidates():
-            values = replaced_values(repair, self.computation.calls, self.computation.milestones)
-            if (
-                values
-                and self._runs < MOST_RUNS
-                and self._is_right(self.trial, values)
-                and self._works_on_others(repair)
-            ):
-                return repair
+            turned = replace(repair, is_turned=True)
+            for each in (repair, turned) if self._runs < most else ():
+                if values := replaced_values(each, self.computation.calls, self.computation.milestones):
+                    if self._is_right(self.trial, values) and self._works_on_others(each):
+                        return each
+                    break
         return None
 
     def _candidates(self) -> Iterator[Repair]:
@@ -76,14 +77,16 @@ class Repairer:
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
         for i in path:
-            own = set() if computation.reached[i] is None else {computation.reached[i]}  # without rounding errors
-            yield from (Repair(i, k) for k in sorted((computation.ancestors(i) if i in wrong else own) - {last}))
-        for i in path:
-            for k in order:
-                milestone = computation.milestones[k]
-                fits = milestone.is_constant if i in computation.constants else i in wrong or not milestone.is_optional
-                if k != computation.reached[i] and fits:
-                    yield Repair(i, k)
+            own = computation.reached[i]  # an exact copy of a value that the call reaches undoes rounding errors
+            earlier = computation.ancestors(i) if i in wrong else set() if own is None else {own}
+            yield from (Repair(i, k) for k in sorted(earlier - {last}))
+        given = {j for i, found in enumerate(computation.inputs) for j in found if self._is_on_another_line(i, j)}
+        for i in (i for i in path if i not in computation.constants and (i in wrong or i in given)):
+            allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)
+            yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
+
+    def _is_on_another_line(self, i: int, j: int) -> bool:
+        return self.computation.calls[i].line != self.computation.calls[j].line
 
     def _works_on_others(self, repair: Repair) -> bool:
         step = self.computation.calls[repair.call]
@@ -110,18 +113,21 @@ class Repairer:
 
 
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
-    """Return the new result of each call that a repair changes; {} if the milestone does not fit."""
+    """Return the new result of each call that a repair changes; {} if the milestone has another shape.
+
+    The calls of a step in a loop get the slices of the milestone.
+    """
     step, milestone = calls[repair.call], milestones[repair.milestone].value
-    if step.value is None:
-        return {}
-    if step.value.squeeze().shape == milestone.squeeze().shape:
-        return {repair.call: milestone}
-    values = {i: c.value for i, c in enumerate(calls) if (c.line, c.name) == (step.line, step.name)}
-    for axis, size in enumerate(milestone.shape):
-        rows = milestone.unbind(axis)
-        fits = size == len(values) and all(
-            v is not None and v.squeeze().shape == rows[0].squeeze().shape for v in values.values()
-        )
-        if fits:
-            return dict(zip(values, rows))
+    loop = [i for i, call in enumerate(calls) if (call.line, call.name) == (step.line, step.name)]
+    axes = [axis for axis, size in enumerate(milestone.shape) if size == len(loop)]
+    slices = [{repair.call: milestone}, *(dict(zip(loop, milestone.unbind(axis))) for axis in axes)]
+    for values in slices:
+        if repair.is_turned:
+            values = {i: value.mT for i, value in values.items() if value.dim() > 1}
+        if values and all(_has_same_shape(calls[i].value, value) for i, value in values.items()):
+            return values
     return {}
+
+
+def _has_same_shape(value: Tensor | None, milestone: Tensor) -> bool:
+    return value is not None and value.squeeze().shape == milestone.squeeze().shape

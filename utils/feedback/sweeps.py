@@ -33,7 +33,7 @@ from utils.exercises.sweep_cases import (
 )
 from utils.exercises.sweep_limits import MOST, cases_near_number, cases_of_size, find_limits
 from utils.feedback.gradients import find_infinite_gradient, find_wrong_gradient
-from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, name_list_text
+from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, kept_text
 
 # In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
 # nan. If a lesson forbids this, a property tests it.
@@ -260,7 +260,7 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
                 message = (
                     f"{call_text(exercise, case)} returns the same object as an earlier call, or the same numbers in"
                     " memory, so changing one result changes the other. Create a new object in each call."
-                    f"{_memory_text(yours.kept)}"
+                    f"{kept_text(yours.kept)}"
                 )
                 return Finding(name, message=message)
             if is_correct:
@@ -297,15 +297,11 @@ def _state_message(exercise: Exercise, earlier: list[Case], case: Case, trial: T
     call, failure = call_text(exercise, case), trial.yours.failure
     before = inputs_text(exercise, earlier[-1]) if earlier else ""
     outcome = f"raises {article(failure.type)}{error_summary(failure)}" if failure else "gives a wrong result"
-    memory = _memory_text(kept) or " Does your code keep something from an earlier call?"
+    memory = kept_text(kept) or " Does your code keep something from an earlier call?"
     return (
         f"{call} {outcome} after earlier calls{f' (the last one with {before})' if before else ''}. A result should"
         f" depend only on the arguments and the parameters.{memory}"
     )
-
-
-def _memory_text(kept: Sequence[str]) -> str:
-    return f" Your code keeps values from call to call in {name_list_text(kept)}." if kept else ""
 
 
 def _sweep_gradients(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
