@@ -118,6 +118,21 @@ def test_a_limit_and_rounding_errors_are_named(declare_exercise):
     assert [line.line for line in report.trace if line.state == "wrong"] == [2]
 
 
+def test_a_transposed_value_is_named(declare_exercise):
+    """A square matrix fits into the sum with its axes in either order."""
+    shifted = declare_exercise(
+        "shifted",
+        oracle=lambda x, y: (x @ y.mT + x[:, :1]).softmax(-1),
+        milestones=lambda x, y: {"the products": x @ y.mT},
+        cases=lambda rand: [case(rand(4, 3), rand(4, 3)), case(rand(3, 2), rand(3, 2))],
+    )
+    message = diagnose(
+        shifted, answer("products = y @ x.mT\nreturn (products + x[:, :1]).softmax(-1)", "shifted")
+    ).message
+    end = "gives the products, transposed. With rows and columns exchanged, this result would be right."
+    assert message.endswith(end), message
+
+
 def test_a_value_is_repaired_in_its_cell(declare_exercise):
     x = torch.tensor([1.0, 2.0, 4.0])
     softmax = declare_exercise(

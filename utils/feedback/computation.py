@@ -219,19 +219,6 @@ class Computation:
         is_write = [call.name == "setitem" for call in self.calls]
         return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
 
-    def second_computation(self) -> tuple[int, int] | None:
-        """Return two calls that compute the same milestone independently, with the same function."""
-        first: dict[tuple[int, str], int] = {}
-        for i, (call, k) in enumerate(zip(self.calls, self.reached)):
-            if k is None or call.name in VIEWS:
-                continue
-            earlier = first.setdefault((k, call.name), i)
-            is_slice = call.value is None or call.value.numel() < self.milestones[k].value.numel()
-            is_loop = is_slice and self.calls[earlier].line == call.line
-            if i != earlier and not is_loop and i not in self.descendants(earlier):
-                return earlier, i
-        return None
-
     def first_empty_call(self) -> int | None:
         """Return the first call that returns a tensor without entries."""
         values = ((i, call.value) for i, call in enumerate(self.calls))
@@ -298,26 +285,6 @@ class Computation:
         """Tell whether all calls that compute numbers are on the lines from call `first` to call `last`."""
         numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
-
-    def transposed_source(self, i: int) -> int | None:
-        """Return a value with the wrong order of its axes that arithmetic combines with values in the right order.
-
-        The value is square or has an axis of size 1, so torch raises no error.
-        """
-        reached = {j for j, k in enumerate(self.reached) if k is not None}
-        steps = trace_back(self.inputs, [i], reached)
-        steps, given = steps - reached, steps & reached
-        turned = sorted(filter(self._is_turned, given))
-        is_arithmetic = all(self.calls[step].name in (*ARITHMETIC, "neg", "square") for step in steps)
-        return turned[0] if is_arithmetic and 0 < len(turned) < len(given) else None
-
-    def _is_turned(self, j: int) -> bool:
-        value, expected = self.calls[j].value, self.milestones[self.reached[j] or 0].value
-        if value is None or value.dim() < 2:
-            return False
-        if self.kinds[j] == "transposed":
-            return value.shape[-1] == value.shape[-2] > 1
-        return value.dim() == expected.dim() and value.shape != expected.shape and value.mT.shape == expected.shape
 
     def find_idle_call(self, i: int) -> int | None:
         """Return the last idle call among a call and the calls that lead to it (see `is_idle`)."""

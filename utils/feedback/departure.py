@@ -29,7 +29,6 @@ from utils.feedback.departure_text import (
 from utils.feedback.expected_step import expected_leaf, expected_milestone, wrong_step
 from utils.feedback.milestones import (
     ambiguity,
-    differs_in_one_size,
     expected_values,
     float_result,
     has_same_axes,
@@ -38,7 +37,7 @@ from utils.feedback.milestones import (
     match,
     trace_back,
 )
-from utils.feedback.phrases import operation_text, shape_text
+from utils.feedback.phrases import operation_text
 from utils.feedback.repair import Repair, Repairer
 from utils.feedback.report import TraceLine
 
@@ -96,14 +95,9 @@ class _Explanation:
             return self._changed_afterwards(last) if is_result else None
         if unused := self._unused_result():
             return unused
-        if repeated := self._repeated_leaf(reached):
-            return repeated
-        wrong = self.computation.first_wrong_call(float_result(self.trial))
-        turned = self.computation.transposed_source(self.computation.final_call(float_result(self.trial)))
-        if turned is not None:
-            return self._departure_of_order(turned)
         if repair := self.repairer.first_repair():
             return self._departure_of_repair(repair)
+        wrong = self.computation.first_wrong_call(float_result(self.trial))
         if wrong is None:
             return self._missing_step(reached)
         if self.calls[wrong].name in COPYING:
@@ -145,19 +139,31 @@ class _Explanation:
         source, before = max(given) if given else (None, None)
         if source is not None and before == k:
             return self._departure_of_removal(source, i, k)
-        if reached is not None and reached != k:
-            start = "".join(self._source_text(i, reached))
-            sentence = f"{start}. This result would be right if the next step gave {label}."
-            return Departure(sentence, self._trace_lines(None, None), name=label)
         if reached is not None:
-            sentence = f"{self._source_text(i, reached)[0]}, but rounding errors make the numbers after it wrong."
-            return Departure(sentence, self._trace_lines(line, "enough digits"))
+            return self._departure_of_right_step(i, reached, k)
         first = min(self._wrong_steps(i))
         where = self._region_text(first, i, source is not None and self.calls[source].line == line)
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
         sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
         marked = line if self.calls[first].line == line else None
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
+
+    def _departure_of_right_step(self, i: int, reached: int, k: int) -> Departure:
+        """Report a step that gives an expected value, although the result is right if it gives milestone `k`."""
+        (start, right), label, line = self._source_text(i, reached), self.milestones[k].label, self.calls[i].line
+        if reached != k and reached in self.computation.with_origins({k}):
+            sentence = f"{start}{right}. This result would be right if the next step gave {label}."
+            return Departure(sentence, self._trace_lines(None, None), name=label)
+        if reached != k:
+            often = " once too often" if self.reached.count(reached) > 1 else ""
+            sentence = f"{start}{often}. With {label} instead, this result would be right."
+            return Departure(sentence, self._trace_lines(line, label), name=label)
+        is_arranged = has_same_axes(self.calls[i].value, self.milestones[k].value)
+        if self.computation.kinds[i] == "transposed" or not is_arranged:
+            sentence = f"{start}. With rows and columns exchanged, this result would be right."
+            return Departure(sentence, self._trace_lines(line, "the right order of the axes"))
+        sentence = f"{start}, but rounding errors make the numbers after it wrong."
+        return Departure(sentence, self._trace_lines(line, "enough digits"))
 
     def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
         """Report that the result is right without the steps from call `source`, which gives milestone `k`, to `i`."""
@@ -200,20 +206,12 @@ class _Explanation:
     def _other_value(self, wrong: int, following: int) -> str:
         return other_value_text(self.calls[wrong].value, self.milestones[following].value, self.computation.atol)
 
-    def _departure_of_order(self, i: int) -> Departure:
-        where, value = sentence_case(self._line(i, with_operation=True)), self.calls[i].value
-        shape = f" (shape {shape_text(value.shape)})" if value is not None else ""
-        sentence = f"{where} gives {self._label(i)}{shape}: the rows and columns do not fit the other values."
-        return Departure(sentence, self._trace_lines(self.calls[i].line, "the right order of the axes"))
-
     def _departure_at_start(self, wrong: int, following: int) -> Departure | None:
         first_wrong, size = wrong, self.milestones[following].value.numel()
         wrong = self.computation.without_operands(wrong_step(self.computation, wrong, following, -1), size)
         is_reached = any(k is not None for k in self.reached)
         if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
             return None  # the whole computation gives a wrong result, which the report says already
-        if different_shape := self._departure_of_shape(first_wrong, following):
-            return different_shape
         path = trace_back(self.computation.inputs, [wrong])
         if all(self.calls[i].name in (*VIEWS, "stack", "cat") for i in path):  # any of these steps can be wrong
             first_wrong = min(path)
@@ -229,19 +227,6 @@ class _Explanation:
             return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
         return self._departure_before(sentence, wrong, following)
-
-    def _departure_of_shape(self, wrong: int, following: int) -> Departure | None:
-        """Report the shape of a result if no later step gives as many numbers as the milestone has."""
-        value, (label, expected, *_) = self.calls[wrong].value, self.milestones[following]
-        later = (self.calls[i].value for i in self.computation.descendants(wrong))
-        is_possible = any(v is not None and v.numel() == expected.numel() for v in later)
-        if value is None or is_possible or not differs_in_one_size(value, expected):
-            return None
-        sentence = (
-            f"{sentence_case(self._line(wrong, with_operation=True))} gives a tensor of shape"
-            f" {shape_text(value.shape)}. No line gives {label} of shape {shape_text(expected.shape)}."
-        )
-        return Departure(sentence, self._trace_lines(self.calls[wrong].line, label), name=label)
 
     def _departure_before(self, sentence: str, wrong: int, following: int) -> Departure:
         lines = self._trace_lines(self.calls[wrong].line, self.milestones[following].label)
@@ -289,21 +274,6 @@ class _Explanation:
             return None
         sentence = f"{sentence_case(self._line(i))} gives a tensor without entries."
         return Departure(sentence, self._trace_lines(self.calls[i].line, "any entries"))
-
-    def _repeated_leaf(self, reached: set[int]) -> Departure | None:
-        """Report two lines that give the same value, while a milestone that needs only the arguments is missing."""
-        leaves = (k for k, m in enumerate(self.milestones) if m.is_leaf and not m.is_optional)
-        missing, repeated = next((k for k in leaves if k not in reached), None), self.computation.second_computation()
-        k = self.reached[repeated[0]] if repeated else None
-        if missing is None or repeated is None or k is None or not self.milestones[k].is_leaf:
-            return None
-        first, second = (self.calls[i].line for i in repeated)
-        times = " twice" if first == second else f", and so does line {first}"
-        sentence = (
-            f"{sentence_case(self._line(repeated[1]))} gives {self._label(repeated[1])}{times}."
-            f" No line gives {self.milestones[missing].label}."
-        )
-        return Departure(sentence, self._trace_lines(second, self.milestones[missing].label))
 
     def _unused_result(self) -> Departure | None:
         """Report that the answer computes a milestone, but then continues from an earlier milestone."""

@@ -135,11 +135,6 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
     return any(value.numel() * size == milestone.numel() for size in (1, *milestone.shape))
 
 
-def differs_in_one_size(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether two tensors have the same number of axes and differ in the size of exactly one axis."""
-    return value.dim() == milestone.dim() and sum(a != b for a, b in zip(value.shape, milestone.shape)) == 1
-
-
 def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
     """Tell whether a value has as many entries as a milestone, or the sizes of a milestone slice in any order."""
     sizes = sorted(size for size in value.shape if size > 1)
