@@ -133,6 +133,43 @@ def test_a_transposed_value_is_named(declare_exercise):
     assert message.endswith(end), message
 
 
+def test_a_step_without_effect_is_named(declare_exercise):
+    """For 2 or 3 columns, the root is rounded down to 1."""
+    scaled = declare_exercise(
+        "scaled",
+        oracle=lambda x, y: (x @ y.mT / x.shape[-1] ** 0.5).softmax(-1),
+        milestones=lambda x, y: {"the scores": x @ y.mT, "the scaled scores": x @ y.mT / x.shape[-1] ** 0.5},
+        cases=lambda rand: [case(rand(4, 3), rand(5, 3)), case(rand(3, 2), rand(4, 2)), case(rand(4, 6), rand(5, 6))],
+    )
+    body = "scores = x @ y.mT\nscores = scores / int(x.shape[-1] ** 0.5)\nreturn scores.softmax(-1)"
+    message = diagnose(scaled, answer(body, "scaled")).message
+    assert message.endswith("leaves the scores unchanged here, but should give the scaled scores."), message
+
+
+def test_a_step_that_receives_another_value_is_named(declare_exercise):
+    """Line 3 is right, but line 5 calls it with the numbers before they are doubled."""
+    sums = declare_exercise(
+        "sums",
+        oracle=lambda x, y: torch.stack([(x * 2 + 2).cumsum(-1), (x * 2 + 2 * y).cumsum(-1)]).softmax(-1),
+        milestones=lambda x, y: {
+            "the shifted numbers": x + 1,
+            "the doubles": (doubles := (x + 1) * 2),
+            "the sums": torch.stack([doubles.cumsum(-1), (x * 2 + 2 * y).cumsum(-1)]),
+        },
+        cases=lambda rand: [case(rand(4, 3), rand(4, 3)), case(rand(3, 2), rand(3, 2))],
+    )
+    body = """
+    def add(z):
+        return z.cumsum(-1)
+    a = x + 1
+    first = add(a)
+    second = add((a - 1 + y) * 2)
+    return torch.stack([first, second]).softmax(-1)
+    """
+    message = diagnose(sums, answer(body, "sums")).message
+    assert "line 3 (`return z.cumsum(-1)`), which receives the shifted numbers, gave the sums" in message, message
+
+
 def test_a_value_is_repaired_in_its_cell(declare_exercise):
     x = torch.tensor([1.0, 2.0, 4.0])
     softmax = declare_exercise(

@@ -4,6 +4,9 @@ The exercise names its intermediate values in order; these are its milestones: `
 The answer runs once more, and each torch call that its lines make is recorded. A call reaches a milestone if its result
 has the milestone's numbers. The order of the axes may differ. A label that ends in "?" names an optional value: some
 correct answers skip it.
+
+If one replaced result makes the answer right (`utils.feedback.repair`), the report names this step. Otherwise, it names
+the first wrong result, and the milestone that should follow.
 """
 
 from __future__ import annotations
@@ -144,6 +147,8 @@ class _Explanation:
         first = min(self._wrong_steps(i))
         where = self._region_text(first, i, source is not None and self.calls[source].line == line)
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
+        if before is not None and source in self.calls[i].inputs and before not in self.milestones[k].parents:
+            where += f", which receives {self.milestones[before].label},"
         sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
         marked = line if self.calls[first].line == line else None
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
@@ -151,6 +156,10 @@ class _Explanation:
     def _departure_of_right_step(self, i: int, reached: int, k: int) -> Departure:
         """Report a step that gives an expected value, although the result is right if it gives milestone `k`."""
         (start, right), label, line = self._source_text(i, reached), self.milestones[k].label, self.calls[i].line
+        if reached != k and reached in self.computation.ancestors(i):
+            where = sentence_case(self._line(i, with_operation=True))
+            sentence = f"{where} leaves {self.milestones[reached].label} unchanged here, but should give {label}."
+            return Departure(sentence, self._trace_lines(line, label), name=label)
         if reached != k and reached in self.computation.with_origins({k}):
             sentence = f"{start}{right}. This result would be right if the next step gave {label}."
             return Departure(sentence, self._trace_lines(None, None), name=label)

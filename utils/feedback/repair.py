@@ -77,16 +77,18 @@ class Repairer:
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
         for i in path:
-            own = computation.reached[i]  # an exact copy of a value that the call reaches undoes rounding errors
-            earlier = computation.ancestors(i) if i in wrong else set() if own is None else {own}
+            same = computation.reached[i]  # an exact copy of a value that the call reaches undoes rounding errors
+            earlier = computation.ancestors(i) if i in wrong else set() if same is None else {same}
             yield from (Repair(i, k) for k in sorted(earlier - {last}))
-        given = {j for i, found in enumerate(computation.inputs) for j in found if self._is_on_another_line(i, j)}
-        for i in (i for i in path if i not in computation.constants and (i in wrong or i in given)):
+        # Of the steps inside a layer or model that a line calls, only the last one can be replaced by the next value.
+        own = {i for i, call in enumerate(computation.calls) if call.is_direct} | self._used_on_other_lines()
+        for i in (i for i in path if i not in computation.constants and (i in wrong or i in own)):
             allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)
             yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
 
-    def _is_on_another_line(self, i: int, j: int) -> bool:
-        return self.computation.calls[i].line != self.computation.calls[j].line
+    def _used_on_other_lines(self) -> set[int]:
+        calls, inputs = self.computation.calls, self.computation.inputs
+        return {j for call, used in zip(calls, inputs) for j in used if calls[j].line != call.line}
 
     def _works_on_others(self, repair: Repair) -> bool:
         step = self.computation.calls[repair.call]
