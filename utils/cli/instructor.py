@@ -467,14 +467,15 @@ def answers(
 
     counts: Counter[str] = Counter()
     with report_errors():
-        for file in files:
-            batch = read_answers(file)
-            reports = judge_all(batch) if write else [report_answer(a.exercise, a.source) for a in batch]
-            for answer, report in zip(batch, reports):
-                counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
-                if not quiet:
-                    words = f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}"
-                    typer.echo(_escape_terminal(f"{words}: {report.message}"))
-            if write:
-                write_answers(file, [changed(a, verdict=format_verdict(r)) for a, r in zip(batch, reports)])
+        batches = {file: read_answers(file) for file in files}
+        everything = [answer for batch in batches.values() for answer in batch]
+        reports = judge_all(everything) if write else [report_answer(a.exercise, a.source) for a in everything]
+        for answer, report in zip(everything, reports):
+            counts[f"{answer.kind}: {report.reason if answer.kind == 'wrong' else report.status}"] += 1
+            if not quiet:
+                words = f"{answer.exercise} {answer.kind}: {answer.description}\n    {format_verdict(report)}"
+                typer.echo(_escape_terminal(f"{words}: {report.message}"))
+        verdicts = iter(map(format_verdict, reports))
+        for file, batch in batches.items() if write else ():
+            write_answers(file, [changed(answer, verdict=next(verdicts)) for answer in batch])
     typer.echo(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

@@ -206,9 +206,21 @@ def format_verdict(report: Report) -> str:
 
 
 def judge_all(answers: list[Answer]) -> list[Report]:
-    """Return the report of `check` on each answer."""
-    factories: dict[str, AnswerFactory] = {}
-    for answer in answers:
-        if answer.exercise not in factories:
-            factories[answer.exercise] = AnswerFactory.from_exercise(find_exercise(answer.exercise))
-    return [factories[answer.exercise].judge(answer.source) for answer in answers]
+    """Return the report of `check` on each answer. Answers that differ only in comments or layout share a report.
+
+    The answers to one exercise are judged together, because they share cached results.
+    """
+    programs = [(answer.exercise, _program(answer.source)) for answer in answers]
+    sources = dict(zip(reversed(programs), (answer.source for answer in reversed(answers))))
+    reports: dict[tuple[str, str], Report] = {}
+    for exercise in dict.fromkeys(answer.exercise for answer in answers):
+        factory = AnswerFactory.from_name(exercise)
+        reports |= {program: factory.judge(source) for program, source in sources.items() if program[0] == exercise}
+    return [reports[program] for program in programs]
+
+
+def _program(source: str) -> str:
+    try:
+        return ast.dump(ast.parse(source))
+    except SyntaxError:
+        return source

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,16 +47,10 @@ def write_pending(exercises: Iterable[str], root: Path = ROOT) -> bool:
 
 
 def find_changed_verdicts(answers: list[Answer]) -> dict[Answer, str]:
-    """Judge the answers. Return each answer whose verdict has changed, with a line that names both verdicts.
-
-    Answers that differ only in comments or layout share a verdict.
-    """
-    programs = [(answer.exercise, ast.dump(ast.parse(answer.source))) for answer in answers]
-    first = dict(zip(reversed(programs), reversed(answers)))
-    reports = dict(zip(first, judge_all([*first.values()])))
+    """Judge the answers. Return each answer whose verdict has changed, with a line that names both verdicts."""
     return {
         answer: f"{answer.exercise} {answer.kind}, {answer.description}: {answer.verdict or 'no verdict'} became"
         f" {format_verdict(report)}: {report.message}"
-        for answer, program in zip(answers, programs)
-        if format_verdict(report := reports[program]) != answer.verdict
+        for answer, report in zip(answers, judge_all(answers))
+        if format_verdict(report) != answer.verdict
     }

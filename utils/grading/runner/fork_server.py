@@ -76,6 +76,8 @@ def _preload() -> None:
             importlib.import_module(f"{room.__name__}.{module.name}")
     for name in ALSO:
         importlib.import_module(name)
+    with contextlib.suppress(utils.gpt2.WeightsError):
+        utils.gpt2.source()  # It prints its name when it is first used, and must not do so in an answer.
     _freeze_memory()
 
 

@@ -497,7 +497,7 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     return torch.softmax(logits[0, -1], dim=0).unsqueeze(0)
 
-# %% next_token_probs wrong (difference influence): takes the position before the last one
+# %% next_token_probs wrong (difference milestone): takes the position before the last one
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     position = logits.shape[1] - 1
     return logits[:, position - 1].softmax(dim=-1)

@@ -115,7 +115,7 @@ context_vec_2 = torch.einsum("t,td->t", attn_weights_2, inputs)
 # %% context_vec_2 wrong (difference): the weights are turned round, so the first row gets the last weight
 context_vec_2 = attn_weights_2.flip(0) @ inputs
 
-# %% context_vec_2 wrong (difference): the vector of journey multiplied by the sum of the weights
+# %% context_vec_2 wrong (difference milestone): the vector of journey multiplied by the sum of the weights
 context_vec_2 = (attn_weights_2[:, None] * query).sum(dim=0)
 
 # %% context_vec_2 right (passed): a weighted bag of embeddings

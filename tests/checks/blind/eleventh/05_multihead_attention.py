@@ -402,7 +402,7 @@ def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor)
     return torch.cat(results, dim=-1)
 
 
-# %% attend_in_heads/shared-keys wrong (difference): subtle, takes the first n_heads entries as the keys of head 0: right if d_head is n_heads
+# %% attend_in_heads/shared-keys wrong (difference milestone): subtle, takes the first n_heads entries as the keys of head 0: right if d_head is n_heads
 def attend_in_heads(q: Tensor, k: Tensor, v: Tensor, n_heads: int, mask: Tensor) -> Tensor:
     """Return the result of all heads, as your task says."""
     shared = k[..., :n_heads].repeat(1, 1, q.shape[-1])[..., : q.shape[-1]]

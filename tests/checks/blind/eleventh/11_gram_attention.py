@@ -55,7 +55,7 @@ def gram_scores(
     return -(qq * kk * rr + 2 * qk * kr * qr - qr**2 * kk - kr**2 * qq - qk**2 * rr)
 
 
-# %% gram_scores wrong (difference): adds 1e-6 to the squared lengths that it divides by, which is not small for short queries and references (shows for a q or r of length 0.001 with long keys)
+# %% gram_scores wrong (difference milestone): adds 1e-6 to the squared lengths that it divides by, which is not small for short queries and references (shows for a q or r of length 0.001 with long keys)
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],

@@ -26,7 +26,7 @@ def make_weight(A, B, base=None, temp=1.0):
     return gate if base is None else gate * base
 
 
-# %% make_weight wrong (difference): cuts the scores at 80 before exp; shows when a row has two scores above 80
+# %% make_weight wrong (difference milestone): cuts the scores at 80 before exp; shows when a row has two scores above 80
 def make_weight(A, B, base=None, temp=1.0):
     powers = torch.exp((A @ B / temp).clamp(-80, 80))
     gate = powers / powers.sum(dim=-1, keepdim=True)
