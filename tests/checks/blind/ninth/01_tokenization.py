@@ -103,7 +103,7 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return probs.mean(dim=1)
 
 
-# %% next_token_probs wrong (difference influence): reads the last position but one, because position j scores token j + 1
+# %% next_token_probs wrong (difference milestone): reads the last position but one, because position j scores token j + 1
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     last_token = logits.shape[1] - 1
     j = last_token - 1

@@ -152,7 +152,7 @@ def gram_scores(
     return (-det).to(dtype)
 
 
-# %% gram_scores wrong (difference): (subtle) adds 1e-6 to each squared length that divides, so short queries (or short remainders) give clearly wrong scores
+# %% gram_scores wrong (difference milestone): (subtle) adds 1e-6 to each squared length that divides, so short queries (or short remainders) give clearly wrong scores
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],

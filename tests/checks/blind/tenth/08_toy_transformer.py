@@ -154,7 +154,7 @@ def answer_loss(
     return ((each * counted).sum(dim=1) / counted.sum(dim=1).clamp(min=1)).mean()
 
 
-# %% answer_loss wrong (difference): subtle, adds 1e-9 to the probability before the logarithm; the loss stops at 20.7 and has no gradient there
+# %% answer_loss wrong (difference milestone): subtle, adds 1e-9 to the probability before the logarithm; the loss stops at 20.7 and has no gradient there
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:

@@ -172,7 +172,7 @@ def answer_loss(
     return torch.stack(losses).mean()
 
 
-# %% answer_loss wrong (difference): subtle, adds 1e-12 before the logarithm; finite, but too small where a probability is tiny
+# %% answer_loss wrong (difference milestone): subtle, adds 1e-12 before the logarithm; finite, but too small where a probability is tiny
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:

@@ -57,7 +57,7 @@ def make_weight(
     return gate
 
 
-# %% make_weight wrong (difference): subtle, clamps the product to -80..80 against overflow; shows if two entries of a row lie beyond it, such as 100 and 200
+# %% make_weight wrong (difference milestone): subtle, clamps the product to -80..80 against overflow; shows if two entries of a row lie beyond it, such as 100 and 200
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],

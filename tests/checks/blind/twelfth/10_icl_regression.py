@@ -80,7 +80,7 @@ def sample_regression(
     return tokens[:, :1], tokens[:, 1:], y[:, :1, None]
 
 
-# %% QueryAttention wrong (difference): divides by the root of n_embd // n_head, as if the heads shared n_embd
+# %% QueryAttention wrong (difference milestone): divides by the root of n_embd // n_head, as if the heads shared n_embd
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()

@@ -1,4 +1,4 @@
-# %% count_pairs wrong: steps by 2 through the ids, so only every second pair of neighbours is counted ([7, 7, 7] gives 1)
+# %% count_pairs wrong (misconception two-by-two): steps by 2 through the ids, so only every second pair of neighbours is counted ([7, 7, 7] gives 1)
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -8,7 +8,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: a new pair is entered with 0 instead of 1, so every count is one too low
+# %% count_pairs wrong (misconception starts-at-zero): a new pair is entered with 0 instead of 1, so every count is one too low
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -20,7 +20,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: the loop starts at i = 0 with ids[i - 1], which is the last id, so an extra pair (last, first) is counted, even for a single id
+# %% count_pairs wrong (misconception wraps-around): the loop starts at i = 0 with ids[i - 1], which is the last id, so an extra pair (last, first) is counted, even for a single id
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -30,7 +30,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: most_common sorts the pairs by their count, so the dict is not in the order in which the pairs first occur (the counts are right)
+# %% count_pairs wrong (property first_met_first): most_common sorts the pairs by their count, so the dict is not in the order in which the pairs first occur (the counts are right)
 from collections import Counter
 
 
@@ -39,7 +39,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return dict(Counter(zip(ids, ids[1:])).most_common())
 
 
-# %% count_pairs wrong: the dict is created once outside the function, so a second call adds to the counts of the first call
+# %% count_pairs wrong (property starts_anew): the dict is created once outside the function, so a second call adds to the counts of the first call
 pair_counts = {}
 
 
@@ -52,7 +52,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return pair_counts
 
 
-# %% count_pairs right: index loop over neighbours with dict.get
+# %% count_pairs right (passed): index loop over neighbours with dict.get
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -62,7 +62,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs right: collections.Counter over zip of the list with itself shifted, turned into a dict
+# %% count_pairs right (passed): collections.Counter over zip of the list with itself shifted, turned into a dict
 from collections import Counter
 
 
@@ -71,7 +71,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return dict(Counter(zip(ids, ids[1:])))
 
 
-# %% merge wrong: after a merge the position moves on by 1 instead of 2, so the right id of each merged pair stays in the result
+# %% merge wrong (misconception second-left-behind): after a merge the position moves on by 1 instead of 2, so the right id of each merged pair stays in the result
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = []
@@ -83,7 +83,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge wrong: returns after the first occurrence of the pair, so all later occurrences stay unmerged
+# %% merge wrong (misconception first-only): returns after the first occurrence of the pair, so all later occurrences stay unmerged
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     for i in range(len(ids) - 1):
@@ -92,7 +92,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return list(ids)
 
 
-# %% merge wrong: replaces slices of the list ids itself and returns it, so the result is right but the caller's list is changed
+# %% merge wrong (misconception changes-its-input): replaces slices of the list ids itself and returns it, so the result is right but the caller's list is changed
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     i = 0
@@ -103,7 +103,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return ids
 
 
-# %% merge wrong: goes through the ids from the right instead of the left, so [7, 7, 7] with the pair (7, 7) becomes [7, 256] instead of [256, 7]
+# %% merge wrong (misconception from-the-right): goes through the ids from the right instead of the left, so [7, 7, 7] with the pair (7, 7) becomes [7, 256] instead of [256, 7]
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = []
@@ -118,7 +118,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged[::-1]
 
 
-# %% merge wrong: reads ids[i + 1] without testing for the end, so it raises IndexError when the last id equals the left id of the pair
+# %% merge wrong (raised): reads ids[i + 1] without testing for the end, so it raises IndexError when the last id equals the left id of the pair
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = []
@@ -133,7 +133,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge right: while loop with a position that moves on by one or two
+# %% merge right (passed): while loop with a position that moves on by one or two
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     left, right = pair
@@ -149,7 +149,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge right: for loop with enumerate and a flag that skips the id after a merge
+# %% merge right (passed): for loop with enumerate and a flag that skips the id after a merge
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     result, skip = [], False
@@ -164,7 +164,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return result
 
 
-# %% train_bpe wrong: counts the pairs only once, in the bytes, and takes the n most frequent of them; nothing is merged and counted again, so no id is ever part of a later pair
+# %% train_bpe wrong (misconception counted-once): counts the pairs only once, in the bytes, and takes the n most frequent of them; nothing is merged and counted again, so no id is ever part of a later pair
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     counts = count_pairs(list(text.encode()))
@@ -172,7 +172,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return {pair: 256 + i for i, pair in enumerate(best)}
 
 
-# %% train_bpe wrong: the dict is the wrong way round, {new id: pair} instead of {pair: new id}
+# %% train_bpe wrong (misconception ids-to-pairs): the dict is the wrong way round, {new id: pair} instead of {pair: new id}
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -187,7 +187,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: starts from ord of each character instead of the bytes, which is the same for plain English but wrong for é or emojis
+# %% train_bpe wrong (misconception characters-for-bytes): starts from ord of each character instead of the bytes, which is the same for plain English but wrong for é or emojis
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = [ord(character) for character in text]
@@ -202,7 +202,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: in a tie the pair with the larger numbers wins instead of the pair that occurs first
+# %% train_bpe wrong (misconception ties-to-the-largest): in a tie the pair with the larger numbers wins instead of the pair that occurs first
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -217,7 +217,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: stops as soon as the winner occurs only once, so a short text gets fewer merges than n_merges although pairs are left
+# %% train_bpe wrong (misconception only-what-repeats): stops as soon as the winner occurs only once, so a short text gets fewer merges than n_merges although pairs are left
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -234,7 +234,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe right: for loop over the new ids, winner by max with key
+# %% train_bpe right (passed): for loop over the new ids, winner by max with key
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode("utf-8"))
@@ -249,7 +249,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe right: while loop, the winner is searched by hand with a strict comparison, the new id is 256 plus the number of merges so far
+# %% train_bpe right (passed): while loop, the winner is searched by hand with a strict comparison, the new id is 256 plus the number of merges so far
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     sequence = [byte for byte in text.encode()]
@@ -266,27 +266,27 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return table
 
 
-# %% to_str_tokens wrong: splits the text at spaces instead of using the tokenizer, so words are not cut and the spaces are lost
+# %% to_str_tokens wrong (difference): splits the text at spaces instead of using the tokenizer, so words are not cut and the spaces are lost
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     return text.split(" ")
 
 
-# %% to_str_tokens wrong: decodes all ids together, so it returns the whole text as one string instead of a list with a string for each token
+# %% to_str_tokens wrong (misconception text-again): decodes all ids together, so it returns the whole text as one string instead of a list with a string for each token
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = tokenizer.encode(text)
     return tokenizer.decode(ids)
 
 
-# %% to_str_tokens wrong: looks the tokens up in the vocabulary and only turns Ġ into a space, so a newline shows as Ċ and é or emojis as other characters instead of their text or �
+# %% to_str_tokens wrong (misconception only-the-space-translated): looks the tokens up in the vocabulary and only turns Ġ into a space, so a newline shows as Ċ and é or emojis as other characters instead of their text or �
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     names = {number: token for token, number in tokenizer.get_vocab().items()}
     return [names[number].replace("Ġ", " ") for number in tokenizer.encode(text)]
 
 
-# %% to_str_tokens wrong: each token's text is what decoding one more id adds to the length of the decoded text, so a token that ends a cut character becomes an empty string instead of �
+# %% to_str_tokens wrong (misconception new-text-of-longer-beginnings): each token's text is what decoding one more id adds to the length of the decoded text, so a token that ends a cut character becomes an empty string instead of �
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = tokenizer.encode(text)
@@ -298,20 +298,20 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return pieces
 
 
-# %% to_str_tokens wrong: collects the pieces in a dict keyed by id, so a token that occurs twice in the text appears only once
+# %% to_str_tokens wrong (misconception each-token-once): collects the pieces in a dict keyed by id, so a token that occurs twice in the text appears only once
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     pieces = {i: tokenizer.decode([i]) for i in tokenizer.encode(text)}
     return list(pieces.values())
 
 
-# %% to_str_tokens right: list comprehension that decodes each id alone
+# %% to_str_tokens right (passed): list comprehension that decodes each id alone
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     return [tokenizer.decode(i) for i in tokenizer.encode(text)]
 
 
-# %% to_str_tokens right: loop with append that decodes a list of one id
+# %% to_str_tokens right (passed): loop with append that decodes a list of one id
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     pieces = []
@@ -321,26 +321,26 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return pieces
 
 
-# %% next_token_probs wrong: the softmax runs over axis 1, the positions, so the returned rows do not sum to one over the vocabulary
+# %% next_token_probs wrong (misconception over-positions): the softmax runs over axis 1, the positions, so the returned rows do not sum to one over the vocabulary
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return logits.softmax(dim=1)[:, -1]
 
 
-# %% next_token_probs wrong: takes the second to last position, so it returns the probabilities of the text's last token instead of the token after it
+# %% next_token_probs wrong (misconception last-but-one): takes the second to last position, so it returns the probabilities of the text's last token instead of the token after it
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return logits[:, -2].softmax(dim=-1)
 
 
-# %% next_token_probs wrong: squeeze at the end removes the batch axis of a single text, so the shape is [vocab] instead of [1, vocab]
+# %% next_token_probs wrong (misconception loses-the-batch): squeeze at the end removes the batch axis of a single text, so the shape is [vocab] instead of [1, vocab]
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits[:, -1:, :]
     return torch.softmax(last, dim=-1).squeeze()
 
 
-# %% next_token_probs wrong: divides by the sum over the whole batch (sum without dim), so with two or more texts no row sums to one
+# %% next_token_probs wrong (difference milestone): divides by the sum over the whole batch (sum without dim), so with two or more texts no row sums to one
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits[:, -1]
@@ -348,19 +348,19 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return powers / powers.sum()
 
 
-# %% next_token_probs wrong: uses only the first text (index 0), so a batch of several texts gives one row instead of one row each
+# %% next_token_probs wrong (misconception first-text-in-a-batch): uses only the first text (index 0), so a batch of several texts gives one row instead of one row each
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return logits[0, -1].softmax(dim=-1).unsqueeze(0)
 
 
-# %% next_token_probs right: softmax of the last position over the vocabulary
+# %% next_token_probs right (passed): softmax of the last position over the vocabulary
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return logits[:, -1].softmax(dim=-1)
 
 
-# %% next_token_probs right: a loop over the texts, each with a hand-written softmax after subtracting its maximum
+# %% next_token_probs right (passed): a loop over the texts, each with a hand-written softmax after subtracting its maximum
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     rows = []
@@ -371,7 +371,7 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% generate wrong: returns only the new tokens, without the texts they continue
+# %% generate wrong (misconception only-the-new): returns only the new tokens, without the texts they continue
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     new_tokens = []
@@ -382,7 +382,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return torch.cat(new_tokens, dim=1)
 
 
-# %% generate wrong: calls the model once before the loop, so the model never reads its own tokens and the same token is appended n_tokens times
+# %% generate wrong (misconception no-feedback): calls the model once before the loop, so the model never reads its own tokens and the same token is appended n_tokens times
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     new = model(tokens).logits[:, -1].argmax(dim=-1, keepdim=True)
@@ -391,7 +391,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: takes the best token of the first text only and appends it to every text, so the other texts of a batch get the first text's tokens
+# %% generate wrong (misconception first-text-only): takes the best token of the first text only and appends it to every text, so the other texts of a batch get the first text's tokens
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
@@ -401,7 +401,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: stops when every text has just got <|endoftext|> (50256), so the result is shorter than seq + n_tokens although no token may end the loop
+# %% generate wrong (misconception stops-at-the-end): stops when every text has just got <|endoftext|> (50256), so the result is shorter than seq + n_tokens although no token may end the loop
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
@@ -412,7 +412,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: from the second round on the model gets only the newest token instead of the whole text, so everything after the first new token is wrong
+# %% generate wrong (misconception only-the-newest): from the second round on the model gets only the newest token instead of the whole text, so everything after the first new token is wrong
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     current = tokens
@@ -422,7 +422,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate right: loop with argmax keepdim and torch.cat
+# %% generate right (passed): loop with argmax keepdim and torch.cat
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
@@ -432,7 +432,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate right: a tensor for the whole result is made first and filled column by column without gradients, the best token comes from topk
+# %% generate right (passed): a tensor for the whole result is made first and filled column by column without gradients, the best token comes from topk
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     batch, seq = tokens.shape
@@ -445,7 +445,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return result
 
 
-# %% sample wrong: multiplies the logits by the temperature instead of dividing, so a low temperature makes the choice more random
+# %% sample wrong (misconception temperature-upside-down): multiplies the logits by the temperature instead of dividing, so a low temperature makes the choice more random
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -462,7 +462,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(1)
 
 
-# %% sample wrong: sets the logits below the k-th best to 0 instead of -inf, so the tokens outside the top k keep a probability and can be sampled
+# %% sample wrong (misconception zero-instead-of-never): sets the logits below the k-th best to 0 instead of -inf, so the tokens outside the top k keep a probability and can be sampled
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -479,7 +479,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(1)
 
 
-# %% sample wrong: kthvalue counts from the smallest logit, so the threshold is the k-th worst logit and only the k - 1 worst tokens are ruled out
+# %% sample wrong (difference): kthvalue counts from the smallest logit, so the threshold is the k-th worst logit and only the k - 1 worst tokens are ruled out
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -496,7 +496,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(1)
 
 
-# %% sample wrong: makes a new generator from the initial seed of the given one in every call, so each call starts the random numbers over and a second call repeats the first
+# %% sample wrong (property draws_from_its_generator): makes a new generator from the initial seed of the given one in every call, so each call starts the random numbers over and a second call repeats the first
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -514,7 +514,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=own_generator).squeeze(1)
 
 
-# %% sample wrong: draws one random number and uses it for all rows, so rows with the same logits always get the same token instead of being sampled independently
+# %% sample wrong (property draws_from_its_generator): draws one random number and uses it for all rows, so rows with the same logits always get the same token instead of being sampled independently
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -532,7 +532,7 @@ def sample(
     return (cumulative < dart).sum(dim=-1).clamp(max=logits.shape[-1] - 1)
 
 
-# %% sample right: topk threshold, masked_fill with -inf, one multinomial for the whole batch
+# %% sample right (passed): topk threshold, masked_fill with -inf, one multinomial for the whole batch
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -549,7 +549,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
 
-# %% sample right: threshold from a full sort, torch.where, and a loop that draws one token per row from the same generator
+# %% sample right (passed): threshold from a full sort, torch.where, and a loop that draws one token per row from the same generator
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:

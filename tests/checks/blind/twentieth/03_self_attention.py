@@ -1,46 +1,46 @@
-# %% scaled_context_vec_2 wrong: the scores are not divided at all before the softmax
+# %% scaled_context_vec_2 wrong (misconception not-scaled): the scores are not divided at all before the softmax
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: divides after the softmax instead of before it, so the weights sum to 0.71 instead of one
+# %% scaled_context_vec_2 wrong (misconception scaled-too-late): divides after the softmax instead of before it, so the weights sum to 0.71 instead of one
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2, dim=-1) / d_k**0.5
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: divides by the square root of d_in (3), the width of the inputs, instead of d_k (2)
+# %% scaled_context_vec_2 wrong (misconception root-of-d_in): divides by the square root of d_in (3), the width of the inputs, instead of d_k (2)
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / d_in**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: the weights are right but mix the keys instead of the values
+# %% scaled_context_vec_2 wrong (misconception mixes-the-keys): the weights are right but mix the keys instead of the values
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ keys
 
 
-# %% scaled_context_vec_2 wrong: d_k ** 1 / 2 is no square root: the power comes first, so the scores are divided by d_k and then by 2, by 4 in all
+# %% scaled_context_vec_2 wrong (misconception power-without-brackets): d_k ** 1 / 2 is no square root: the power comes first, so the scores are divided by d_k and then by 2, by 4 in all
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k ** 1 / 2, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 right: torch.softmax of the divided scores, then a product with the values
+# %% scaled_context_vec_2 right (passed): torch.softmax of the divided scores, then a product with the values
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k**0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 right: multiplies by d_k to the power -0.5, softmax by hand, and the mix with einsum
+# %% scaled_context_vec_2 right (passed): multiplies by d_k to the power -0.5, softmax by hand, and the mix with einsum
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 scaled_scores = attn_scores_2 * d_k**-0.5
@@ -49,7 +49,7 @@ attn_weights_2 = powers / powers.sum()
 scaled_context_vec_2 = torch.einsum("n,nd->d", attn_weights_2, values)
 
 
-# %% SelfAttention_v1 wrong: the softmax runs along axis 0, so the columns of the weights sum to one instead of the rows
+# %% SelfAttention_v1 wrong (misconception wrong-axis): the softmax runs along axis 0, so the columns of the weights sum to one instead of the rows
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -68,7 +68,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: mixes the inputs x instead of the values, so W_value is never used and the output has width d_in
+# %% SelfAttention_v1 wrong (misconception inputs-as-values): mixes the inputs x instead of the values, so W_value is never used and the output has width d_in
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -86,7 +86,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ x
 
 
-# %% SelfAttention_v1 wrong: the matrices are plain tensors without nn.Parameter, so the output is right but the layer has no parameters that training can change
+# %% SelfAttention_v1 wrong (structure): the matrices are plain tensors without nn.Parameter, so the output is right but the layer has no parameters that training can change
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -104,7 +104,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: divides by the square root of keys.shape[0], the number of tokens, instead of the width of the keys; right only if seq equals d_out
+# %% SelfAttention_v1 wrong (misconception root-of-the-length): divides by the square root of keys.shape[0], the number of tokens, instead of the width of the keys; right only if seq equals d_out
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -123,7 +123,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: the softmax is exp divided by the sum without subtracting the maximum, so very large inputs overflow and give nan
+# %% SelfAttention_v1 wrong (property finite_when_scaled): the softmax is exp divided by the sum without subtracting the maximum, so very large inputs overflow and give nan
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -142,7 +142,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 right: matrix products and torch.softmax
+# %% SelfAttention_v1 right (passed): matrix products and torch.softmax
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -161,7 +161,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 right: parameters made in a loop with setattr, einsum, and a hand-written softmax that subtracts each row's maximum
+# %% SelfAttention_v1 right (passed): parameters made in a loop with setattr, einsum, and a hand-written softmax that subtracts each row's maximum
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -179,7 +179,7 @@ class SelfAttention_v1(nn.Module):
         return torch.einsum("qk,ko->qo", weights, v)
 
 
-# %% SelfAttention_v2 wrong: qkv_bias is not passed on, so the layers always have a bias, even by default, when they should have none
+# %% SelfAttention_v2 wrong (misconception always-a-bias): qkv_bias is not passed on, so the layers always have a bias, even by default, when they should have none
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -197,7 +197,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: the keys are computed with W_query (a copied line), so W_key is never used and the scores are symmetric
+# %% SelfAttention_v2 wrong (property uses_everything): the keys are computed with W_query (a copied line), so W_key is never used and the scores are symmetric
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -215,7 +215,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: forward multiplies by weight.T instead of calling the layers, so with qkv_bias=True the biases exist but are never added
+# %% SelfAttention_v2 wrong (property uses_everything): forward multiplies by weight.T instead of calling the layers, so with qkv_bias=True the biases exist but are never added
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -233,7 +233,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: creates W_value before W_key, so with the same seed the key and value layers have each other's numbers
+# %% SelfAttention_v2 wrong (misconception made-in-the-order-query-value-key): creates W_value before W_key, so with the same seed the key and value layers have each other's numbers
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -251,7 +251,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: divides by the square root of x.shape[-1], which is d_in, instead of the width of the keys; right only if d_in equals d_out
+# %% SelfAttention_v2 wrong (misconception root-of-d_in): divides by the square root of x.shape[-1], which is d_in, instead of the width of the keys; right only if d_in equals d_out
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -269,7 +269,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 right: three Linear layers, matrix products and softmax
+# %% SelfAttention_v2 right (passed): three Linear layers, matrix products and softmax
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -285,7 +285,7 @@ class SelfAttention_v2(nn.Module):
         return scores.softmax(dim=-1) @ values
 
 
-# %% SelfAttention_v2 right: torch's own scaled_dot_product_attention on the three projections, with a batch axis added and removed
+# %% SelfAttention_v2 right (passed): torch's own scaled_dot_product_attention on the three projections, with a batch axis added and removed
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -302,7 +302,7 @@ class SelfAttention_v2(nn.Module):
         return F.scaled_dot_product_attention(q, k, v)[0]
 
 
-# %% copy_weights wrong: copies in the wrong direction, from v1 into v2, so v2 is overwritten and v1 keeps its own weights
+# %% copy_weights wrong (misconception other-way-round): copies in the wrong direction, from v1 into v2, so v2 is overwritten and v1 keeps its own weights
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v2.W_query.weight = nn.Parameter(v1.W_query.detach().T.clone())
@@ -310,7 +310,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v2.W_value.weight = nn.Parameter(v1.W_value.detach().T.clone())
 
 
-# %% copy_weights wrong: no transpose, so v1 gets matrices [d_out, d_in]; its forward raises an error, or is wrong without one if the matrix is square
+# %% copy_weights wrong (misconception not-transposed): no transpose, so v1 gets matrices [d_out, d_in]; its forward raises an error, or is wrong without one if the matrix is square
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(v2.W_query.weight.detach().clone())
@@ -318,7 +318,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value = nn.Parameter(v2.W_value.weight.detach().clone())
 
 
-# %% copy_weights wrong: reshapes the weights to [d_in, d_out] instead of transposing them, so the shape is right but the numbers are in the wrong places
+# %% copy_weights wrong (misconception reshaped): reshapes the weights to [d_in, d_out] instead of transposing them, so the shape is right but the numbers are in the wrong places
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     with torch.no_grad():
@@ -327,7 +327,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
             target.copy_(getattr(v2, name).weight.reshape(target.shape))
 
 
-# %% copy_weights wrong: sets .data to a transposed view without a copy, so v1 and v2 share memory and training one layer changes the other
+# %% copy_weights wrong (misconception shares-memory): sets .data to a transposed view without a copy, so v1 and v2 share memory and training one layer changes the other
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query.data = v2.W_query.weight.data.T
@@ -335,7 +335,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value.data = v2.W_value.weight.data.T
 
 
-# %% copy_weights wrong: the copies are parameters with requires_grad=False, so v1 computes the same but can no longer be trained
+# %% copy_weights wrong (misconception frozen): the copies are parameters with requires_grad=False, so v1 computes the same but can no longer be trained
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(v2.W_query.weight.detach().T.clone(), requires_grad=False)
@@ -343,7 +343,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value = nn.Parameter(v2.W_value.weight.detach().T.clone(), requires_grad=False)
 
 
-# %% copy_weights right: new parameters from transposed clones
+# %% copy_weights right (passed): new parameters from transposed clones
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(v2.W_query.weight.detach().T.clone())
@@ -351,14 +351,14 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value = nn.Parameter(v2.W_value.weight.detach().T.clone())
 
 
-# %% copy_weights right: load_state_dict with transposed tensors, which copies into v1's existing parameters
+# %% copy_weights right (passed): load_state_dict with transposed tensors, which copies into v1's existing parameters
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     source = v2.state_dict()
     v1.load_state_dict({name: source[f"{name}.weight"].T for name in ("W_query", "W_key", "W_value")})
 
 
-# %% compute_attn_weights wrong: the mask is inverted: scores become -inf where the mask is True, so exactly the visible tokens are hidden
+# %% compute_attn_weights wrong (misconception true-means-blocked): the mask is inverted: scores become -inf where the mask is True, so exactly the visible tokens are hidden
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -372,7 +372,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights wrong: the mask sets weights to 0 after the softmax, so rows with hidden tokens no longer sum to one
+# %% compute_attn_weights wrong (misconception mask-after-softmax): the mask sets weights to 0 after the softmax, so rows with hidden tokens no longer sum to one
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -387,7 +387,7 @@ def compute_attn_weights(
     return weights
 
 
-# %% compute_attn_weights wrong: masks after the softmax and divides by the new sum; with very large inputs all weight can lie on a hidden token, and a row with visible tokens becomes 0 / 0 = nan
+# %% compute_attn_weights wrong (property finite_when_scaled): masks after the softmax and divides by the new sum; with very large inputs all weight can lie on a hidden token, and a row with visible tokens becomes 0 / 0 = nan
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -403,7 +403,7 @@ def compute_attn_weights(
     return weights
 
 
-# %% compute_attn_weights wrong: divides by the square root of W_K.shape[0], which is d_model, instead of d_head; right only if the matrices are square
+# %% compute_attn_weights wrong (misconception root-of-d_model): divides by the square root of W_K.shape[0], which is d_model, instead of d_head; right only if the matrices are square
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -417,7 +417,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights wrong: applies the transposed mask, so query and key change places in it; right only for symmetric masks
+# %% compute_attn_weights wrong (misconception mask-transposed): applies the transposed mask, so query and key change places in it; right only for symmetric masks
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -432,7 +432,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights right: matrix products, masked_fill with -inf before torch.softmax
+# %% compute_attn_weights right (passed): matrix products, masked_fill with -inf before torch.softmax
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -448,7 +448,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights right: einsum, a missing mask becomes a mask of True everywhere, torch.where puts -inf in the hidden places
+# %% compute_attn_weights right (passed): einsum, a missing mask becomes a mask of True everywhere, torch.where puts -inf in the hidden places
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -466,7 +466,7 @@ def compute_attn_weights(
     return F.softmax(torch.where(mask, scaled, hidden), dim=1)
 
 
-# %% SingleHeadAttention wrong: the three layers are made with bias=False although each should have its bias
+# %% SingleHeadAttention wrong (misconception no-bias): the three layers are made with bias=False although each should have its bias
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -488,7 +488,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: with return_weights it returns (weights, output) instead of (output, weights)
+# %% SingleHeadAttention wrong (misconception weights-first): with return_weights it returns (weights, output) instead of (output, weights)
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -510,7 +510,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: the softmax takes dim=1, which is the last axis for one text but the axis of the queries for a batch, so in a batch the rows do not sum to one
+# %% SingleHeadAttention wrong (misconception second-axis): the softmax takes dim=1, which is the last axis for one text but the axis of the queries for a batch, so in a batch the rows do not sum to one
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -532,7 +532,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: keeps the mask of a call in self.mask, so a later call without a mask still uses the old one
+# %% SingleHeadAttention wrong (property state): keeps the mask of a call in self.mask, so a later call without a mask still uses the old one
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -557,7 +557,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: adds a batch axis to a single text and removes it with squeeze(0) in every case, so a batch of one text loses its batch axis
+# %% SingleHeadAttention wrong (shape): adds a batch axis to a single text and removes it with squeeze(0) in every case, so a batch of one text loses its batch axis
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -581,7 +581,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention right: matrix products with transpose(-2, -1), masked_fill and softmax
+# %% SingleHeadAttention right (passed): matrix products with transpose(-2, -1), masked_fill and softmax
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -603,7 +603,7 @@ class SingleHeadAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% SingleHeadAttention right: einsum with an ellipsis for the batch, queries divided before the product, torch.where for the mask
+# %% SingleHeadAttention right (passed): einsum with an ellipsis for the batch, queries divided before the product, torch.where for the mask
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()

@@ -1,10 +1,10 @@
-# %% get_mask wrong: True on the future (upper triangle without the diagonal) instead of on the past and itself, so the whole table is inverted
+# %% get_mask wrong (misconception true-means-blocked): True on the future (upper triangle without the diagonal) instead of on the past and itself, so the whole table is inverted
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.triu(torch.ones(size, size), diagonal=1).bool()
 
 
-# %% get_mask wrong: rows and columns exchanged (meshgrid with indexing="xy" makes i the column), so each position sees itself and the future, not the past
+# %% get_mask wrong (misconception sees-the-future): rows and columns exchanged (meshgrid with indexing="xy" makes i the column), so each position sees itself and the future, not the past
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     positions = torch.arange(size)
@@ -12,13 +12,13 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return j <= i
 
 
-# %% get_mask wrong: the pattern is right but the table holds the integers 0 and 1 instead of booleans, so ~mask gives -1 and -2 and masked_fill refuses it
+# %% get_mask wrong (dtype): the pattern is right but the table holds the integers 0 and 1 instead of booleans, so ~mask gives -1 and -2 and masked_fill refuses it
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.tril(torch.ones(size, size, dtype=torch.int))
 
 
-# %% get_mask wrong: the loop starts at row 1, so row 0 stays all False and position 0 cannot see itself
+# %% get_mask wrong (difference): the loop starts at row 1, so row 0 stays all False and position 0 cannot see itself
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size, dtype=torch.bool)
@@ -27,7 +27,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return mask
 
 
-# %% get_mask wrong: the table of the first call is kept and sliced in later calls, so a later call with a larger size returns a table that is too small
+# %% get_mask wrong (structure): the table of the first call is kept and sliced in later calls, so a later call with a larger size returns a table that is too small
 saved_mask = None
 
 
@@ -39,14 +39,14 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return saved_mask[:size, :size]
 
 
-# %% get_mask right: compares a column of positions with a row of positions by broadcasting
+# %% get_mask right (passed): compares a column of positions with a row of positions by broadcasting
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     positions = torch.arange(size)
     return positions.unsqueeze(1) >= positions.unsqueeze(0)
 
 
-# %% get_mask right: fills a table of False row by row in a loop
+# %% get_mask right (passed): fills a table of False row by row in a loop
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     may_look = torch.full((size, size), False)
@@ -55,7 +55,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return may_look
 
 
-# %% masked_then_renormalised wrong: divides by the sums of the columns (dim=-2) instead of the rows, so columns sum to one and rows do not
+# %% masked_then_renormalised wrong (misconception wrong-axis): divides by the sums of the columns (dim=-2) instead of the rows, so columns sum to one and rows do not
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -64,7 +64,7 @@ def masked_then_renormalised(
     return kept / kept.sum(dim=-2, keepdim=True)
 
 
-# %% masked_then_renormalised wrong: applies a second softmax to the visible weights instead of dividing by their sum; rows sum to one but the proportions change
+# %% masked_then_renormalised wrong (misconception weights-taken-for-scores): applies a second softmax to the visible weights instead of dividing by their sum; rows sum to one but the proportions change
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -73,7 +73,7 @@ def masked_then_renormalised(
     return torch.softmax(kept, dim=-1)
 
 
-# %% masked_then_renormalised wrong: ignores the argument mask and always uses the causal mask get_mask, so every other mask (or a table that is not square) gives wrong weights
+# %% masked_then_renormalised wrong (raised): ignores the argument mask and always uses the causal mask get_mask, so every other mask (or a table that is not square) gives wrong weights
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -83,7 +83,7 @@ def masked_then_renormalised(
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-# %% masked_then_renormalised wrong: adds 1e-6 to the row sum, so rows whose visible weights are tiny (1e-6 or less) sum to a half or less instead of one
+# %% masked_then_renormalised wrong (property rows_sum_to_one): adds 1e-6 to the row sum, so rows whose visible weights are tiny (1e-6 or less) sum to a half or less instead of one
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -92,7 +92,7 @@ def masked_then_renormalised(
     return kept / (kept.sum(dim=-1, keepdim=True) + 1e-6)
 
 
-# %% masked_then_renormalised wrong: lines up rows and sums with .T, which reverses all axes, so it is right for one table and crashes or mixes texts with a batch axis
+# %% masked_then_renormalised wrong (raised): lines up rows and sums with .T, which reverses all axes, so it is right for one table and crashes or mixes texts with a batch axis
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -102,7 +102,7 @@ def masked_then_renormalised(
     return (kept.T / row_sums).T
 
 
-# %% masked_then_renormalised right: torch.where for the mask, then the division by the row sums with keepdim
+# %% masked_then_renormalised right (passed): torch.where for the mask, then the division by the row sums with keepdim
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -112,7 +112,7 @@ def masked_then_renormalised(
     return visible / totals
 
 
-# %% masked_then_renormalised right: the row sums by einsum over weights and mask, then unsqueeze
+# %% masked_then_renormalised right (passed): the row sums by einsum over weights and mask, then unsqueeze
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -122,14 +122,14 @@ def masked_then_renormalised(
     return weights * m / total.unsqueeze(-1)
 
 
-# %% causal_attn_weights wrong: divides by d_k instead of the square root of d_k, so the weights are too even for every d_k except 1
+# %% causal_attn_weights wrong (misconception divided-by-d_k): divides by d_k instead of the square root of d_k, so the weights are too even for every d_k except 1
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     hidden = ~get_mask(scores.shape[-1]).to(scores.device)
     return torch.softmax(scores.masked_fill(hidden, -torch.inf) / d_k, dim=-1)
 
 
-# %% causal_attn_weights wrong: softmax along dim=-2, so the columns sum to one instead of the rows
+# %% causal_attn_weights wrong (misconception wrong-axis): softmax along dim=-2, so the columns sum to one instead of the rows
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     hidden = ~get_mask(scores.shape[-1]).to(scores.device)
@@ -137,7 +137,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(scaled.masked_fill(hidden, -torch.inf), dim=-2)
 
 
-# %% causal_attn_weights wrong: softmax over all scores first, then the mask and a renormalisation, so a hidden score that is far higher than the visible ones gives 0 / 0 = nan
+# %% causal_attn_weights wrong (misconception shared-out-before-hiding): softmax over all scores first, then the mask and a renormalisation, so a hidden score that is far higher than the visible ones gives 0 / 0 = nan
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     mask = get_mask(scores.shape[-1]).to(scores.device)
@@ -145,7 +145,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return weights / weights.sum(dim=-1, keepdim=True)
 
 
-# %% causal_attn_weights wrong: fills hidden scores with -1e4 instead of -inf, so when the visible scores are below -1e4 the future gets the weight
+# %% causal_attn_weights wrong (misconception minus-a-billion): fills hidden scores with -1e4 instead of -inf, so when the visible scores are below -1e4 the future gets the weight
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     visible = get_mask(scores.shape[-1]).to(scores.device)
@@ -154,7 +154,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(scaled, dim=-1)
 
 
-# %% causal_attn_weights wrong: computes the right numbers inside torch.no_grad(), so no gradient flows back to the scores
+# %% causal_attn_weights wrong (property lets_gradients_through): computes the right numbers inside torch.no_grad(), so no gradient flows back to the scores
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     with torch.no_grad():
@@ -164,7 +164,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return weights
 
 
-# %% causal_attn_weights right: adds a table of 0 and -inf to the scaled scores before the softmax
+# %% causal_attn_weights right (passed): adds a table of 0 and -inf to the scaled scores before the softmax
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     seq = scores.shape[-1]
@@ -173,7 +173,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return F.softmax(scores / d_k**0.5 + penalty, dim=-1)
 
 
-# %% causal_attn_weights right: a loop over the rows; each softmax runs over the visible part only and is padded with zeros
+# %% causal_attn_weights right (passed): a loop over the rows; each softmax runs over the visible part only and is padded with zeros
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     n = scores.size(-1)
@@ -184,45 +184,45 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.stack(rows, dim=-2)
 
 
-# %% inverted_dropout wrong: keep is used the wrong way round, so the numbers that should survive become 0 and the dropped ones stay
+# %% inverted_dropout wrong (misconception keeps-the-dropped): keep is used the wrong way round, so the numbers that should survive become 0 and the dropped ones stay
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return x.masked_fill(keep, 0.0) / (1 - p)
 
 
-# %% inverted_dropout wrong: the brackets around 1 - p are missing, so it divides by 1 and subtracts p from every entry
+# %% inverted_dropout wrong (difference milestone): the brackets around 1 - p are missing, so it divides by 1 and subtracts p from every entry
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return x * keep / 1 - p
 
 
-# %% inverted_dropout wrong: divides by p instead of 1 - p, which is right only for p = 0.5
+# %% inverted_dropout wrong (misconception divided-by-p): divides by p instead of 1 - p, which is right only for p = 0.5
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return torch.where(keep, x / p, torch.zeros_like(x))
 
 
-# %% inverted_dropout wrong: divides by the share that happened to survive in this keep instead of 1 - p, so the factor changes from call to call and is nan if nothing survives
+# %% inverted_dropout wrong (misconception by-what-happened): divides by the share that happened to survive in this keep instead of 1 - p, so the factor changes from call to call and is nan if nothing survives
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     survived = keep.float().mean()
     return x * keep / survived
 
 
-# %% inverted_dropout wrong: sets the dropped entries to 0 in the caller's own x in place; this overwrites the input and raises an error when x is a leaf that needs a gradient
+# %% inverted_dropout wrong (property leaves_its_inputs): sets the dropped entries to 0 in the caller's own x in place; this overwrites the input and raises an error when x is a leaf that needs a gradient
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     x[~keep] = 0.0
     return x / (1 - p)
 
 
-# %% inverted_dropout right: multiplies by keep and divides by 1 - p
+# %% inverted_dropout right (passed): multiplies by keep and divides by 1 - p
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return x * keep / (1 - p)
 
 
-# %% inverted_dropout right: torch.where chooses between the enlarged number and 0
+# %% inverted_dropout right (passed): torch.where chooses between the enlarged number and 0
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     share_kept = 1.0 - p
@@ -230,7 +230,7 @@ def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: floa
     return torch.where(keep, enlarged, torch.zeros_like(enlarged))
 
 
-# %% CausalAttention wrong: qkv_bias is never passed to the linear layers, so they have a bias even when qkv_bias is False
+# %% CausalAttention wrong (misconception always-a-bias): qkv_bias is never passed to the linear layers, so they have a bias even when qkv_bias is False
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -251,7 +251,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ values
 
 
-# %% CausalAttention wrong: softmax over dim=1, which is the axis of the queries in a batch, so the columns sum to one instead of the rows
+# %% CausalAttention wrong (misconception wrong-axis): softmax over dim=1, which is the axis of the queries in a batch, so the columns sum to one instead of the rows
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -272,7 +272,7 @@ class CausalAttention(nn.Module):
         return weights @ values
 
 
-# %% CausalAttention wrong: calls F.dropout without training=self.training, so weights are dropped after eval() too
+# %% CausalAttention wrong (misconception drops-in-eval): calls F.dropout without training=self.training, so weights are dropped after eval() too
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -295,7 +295,7 @@ class CausalAttention(nn.Module):
         return weights @ v
 
 
-# %% CausalAttention wrong: slices the mask to x.shape[0], the number of texts; with one text the mask is a single True and hides nothing, with other batch sizes it crashes unless batch equals seq
+# %% CausalAttention wrong (raised): slices the mask to x.shape[0], the number of texts; with one text the mask is a single True and hides nothing, with other batch sizes it crashes unless batch equals seq
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -317,7 +317,7 @@ class CausalAttention(nn.Module):
         return weights @ values
 
 
-# %% CausalAttention wrong: masks after the softmax and renormalises, so with large numbers a row whose hidden scores are far higher becomes 0 / 0 = nan
+# %% CausalAttention wrong (property finite_when_scaled): masks after the softmax and renormalises, so with large numbers a row whose hidden scores are far higher becomes 0 / 0 = nan
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -337,7 +337,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ values
 
 
-# %% CausalAttention right: a buffer that is True where hidden and is not saved, sliced to the text, filled with -inf
+# %% CausalAttention right (passed): a buffer that is True where hidden and is not saved, sliced to the text, filled with -inf
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -359,7 +359,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ values
 
 
-# %% CausalAttention right: no buffer; makes the mask in each call on the device of x, products by einsum, a stored scale
+# %% CausalAttention right (passed): no buffer; makes the mask in each call on the device of x, products by einsum, a stored scale
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()

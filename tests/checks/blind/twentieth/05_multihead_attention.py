@@ -1,4 +1,4 @@
-# %% MultiHeadAttentionWrapper wrong: self.heads is a plain Python list, so torch does not find the parameters of the heads and the wrapper has none
+# %% MultiHeadAttentionWrapper wrong (misconception in-a-plain-list): self.heads is a plain Python list, so torch does not find the parameters of the heads and the wrapper has none
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -12,7 +12,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: joins the results along dim=1, the axis of the positions, so they stand below each other and not side by side
+# %% MultiHeadAttentionWrapper wrong (misconception in-a-row): joins the results along dim=1, the axis of the positions, so they stand below each other and not side by side
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -28,7 +28,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=1)
 
 
-# %% MultiHeadAttentionWrapper wrong: multiplies a list of one layer by num_heads, so all heads are the same layer and share one set of parameters
+# %% MultiHeadAttentionWrapper wrong (misconception one-head-repeated): multiplies a list of one layer by num_heads, so all heads are the same layer and share one set of parameters
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -42,7 +42,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: stacks the results on a new last axis before flattening, so the entries of the heads alternate; right only for d_out = 1 or one head
+# %% MultiHeadAttentionWrapper wrong (misconception interleaved): stacks the results on a new last axis before flattening, so the entries of the heads alternate; right only for d_out = 1 or one head
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -59,7 +59,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.stack(results, dim=-1).flatten(-2)
 
 
-# %% MultiHeadAttentionWrapper wrong: passes qkv_bias and dropout in exchanged order, so dropout=0.5 gives layers with biases and no dropout, and qkv_bias=True drops every weight; right only for 0.0 and False
+# %% MultiHeadAttentionWrapper wrong (misconception dropout-and-bias-swapped): passes qkv_bias and dropout in exchanged order, so dropout=0.5 gives layers with biases and no dropout, and qkv_bias=True drops every weight; right only for 0.0 and False
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -75,7 +75,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper right: an nn.ModuleList from a comprehension with keyword arguments, torch.cat along the last axis
+# %% MultiHeadAttentionWrapper right (passed): an nn.ModuleList from a comprehension with keyword arguments, torch.cat along the last axis
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -92,7 +92,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper right: appends the layers in a loop; stacks the results on an axis before the entries and flattens both
+# %% MultiHeadAttentionWrapper right (passed): appends the layers in a loop; stacks the results on an axis before the entries and flattens both
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -111,27 +111,27 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.stack(results, dim=2).flatten(start_dim=2)
 
 
-# %% split_heads wrong: forgets to move the heads in front of the positions and returns [batch, seq, num_heads, d_head]
+# %% split_heads wrong (misconception not-transposed): forgets to move the heads in front of the positions and returns [batch, seq, num_heads, d_head]
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch, seq, d_out = x.shape
     return x.reshape(batch, seq, num_heads, d_out // num_heads)
 
 
-# %% split_heads wrong: cuts the width into [d_head, num_heads], so head h gets every num_heads-th entry instead of neighbouring entries
+# %% split_heads wrong (misconception interleaved): cuts the width into [d_head, num_heads], so head h gets every num_heads-th entry instead of neighbouring entries
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch, seq, d_out = x.shape
     return x.reshape(batch, seq, d_out // num_heads, num_heads).permute(0, 3, 1, 2)
 
 
-# %% split_heads wrong: x.split(num_heads) makes pieces of num_heads entries instead of num_heads pieces, right only if d_head equals num_heads
+# %% split_heads wrong (misconception num_heads-and-d_head-swapped): x.split(num_heads) makes pieces of num_heads entries instead of num_heads pieces, right only if d_head equals num_heads
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     return torch.stack(x.split(num_heads, dim=-1), dim=1)
 
 
-# %% split_heads wrong: puts the heads' pieces one after another along the batch axis and then views as [batch, heads, ...], so texts and heads are mixed up when the batch has more than one text
+# %% split_heads wrong (misconception texts-and-heads-mixed): puts the heads' pieces one after another along the batch axis and then views as [batch, heads, ...], so texts and heads are mixed up when the batch has more than one text
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch, seq, d_out = x.shape
@@ -139,7 +139,7 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return pieces.view(batch, num_heads, seq, d_out // num_heads)
 
 
-# %% split_heads wrong: goes through numpy with detach(), so the numbers are right but no gradient flows back to x
+# %% split_heads wrong (property lets_gradients_through): goes through numpy with detach(), so the numbers are right but no gradient flows back to x
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch, seq, d_out = x.shape
@@ -147,13 +147,13 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return torch.from_numpy(array.transpose(0, 2, 1, 3))
 
 
-# %% split_heads right: unflatten the last axis, then transpose positions and heads
+# %% split_heads right (passed): unflatten the last axis, then transpose positions and heads
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-# %% split_heads right: slices the entries of each head in a loop and stacks the slices on axis 1
+# %% split_heads right (passed): slices the entries of each head in a loop and stacks the slices on axis 1
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     d_head = x.shape[-1] // num_heads
@@ -163,53 +163,53 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return torch.stack(heads, dim=1)
 
 
-# %% merge_heads wrong: reshapes without moving the heads behind the positions, so each position gets entries of other positions; right only for one head or one position
+# %% merge_heads wrong (misconception not-transposed): reshapes without moving the heads behind the positions, so each position gets entries of other positions; right only for one head or one position
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     batch, num_heads, seq, d_head = x.shape
     return x.reshape(batch, seq, num_heads * d_head)
 
 
-# %% merge_heads wrong: calls view after transpose; for a contiguous x, such as weights @ values, the transposed tensor is not contiguous and view raises a RuntimeError; it works directly after split_heads
+# %% merge_heads wrong (misconception view-after-transpose): calls view after transpose; for a contiguous x, such as weights @ values, the transposed tensor is not contiguous and view raises a RuntimeError; it works directly after split_heads
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     batch, num_heads, seq, d_head = x.shape
     return x.transpose(1, 2).view(batch, seq, num_heads * d_head)
 
 
-# %% merge_heads wrong: puts the axis of the heads last before flattening, so the entries of the heads alternate; right only for d_head = 1 or one head
+# %% merge_heads wrong (misconception interleaved): puts the axis of the heads last before flattening, so the entries of the heads alternate; right only for d_head = 1 or one head
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-# %% merge_heads wrong: reads the sizes in the old order, so the result is [batch, num_heads, seq * d_head]; right only if seq equals num_heads
+# %% merge_heads wrong (shape): reads the sizes in the old order, so the result is [batch, num_heads, seq * d_head]; right only if seq equals num_heads
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     swapped = x.transpose(1, 2)
     return swapped.reshape(x.shape[0], x.shape[1], -1)
 
 
-# %% merge_heads wrong: a squeeze() at the end removes every axis of size 1, so a batch of one text loses its batch axis
+# %% merge_heads wrong (shape): a squeeze() at the end removes every axis of size 1, so a batch of one text loses its batch axis
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     heads = torch.split(x, 1, dim=1)
     return torch.cat(heads, dim=-1).squeeze()
 
 
-# %% merge_heads right: transposes heads and positions, then flattens the last two axes
+# %% merge_heads right (passed): transposes heads and positions, then flattens the last two axes
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return x.transpose(1, 2).flatten(start_dim=2)
 
 
-# %% merge_heads right: takes the heads apart with unbind and concatenates them along the last axis
+# %% merge_heads right (passed): takes the heads apart with unbind and concatenates them along the last axis
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return torch.cat(x.unbind(dim=1), dim=-1)
 
 
-# %% MultiHeadAttention wrong: divides the scores by the root of d_out, the width of all heads together, instead of the root of d_head
+# %% MultiHeadAttention wrong (misconception root-of-d_out): divides the scores by the root of d_out, the width of all heads together, instead of the root of d_head
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -235,7 +235,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ values))
 
 
-# %% MultiHeadAttention wrong: the context is reshaped to [batch, seq, d_out] without transposing heads and positions back, so entries land at wrong positions when there are several heads
+# %% MultiHeadAttention wrong (misconception merged-without-transpose): the context is reshaped to [batch, seq, d_out] without transposing heads and positions back, so entries land at wrong positions when there are several heads
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -266,7 +266,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(context)
 
 
-# %% MultiHeadAttention wrong: out_proj gets bias=qkv_bias, so by default it has no bias although it should always have one
+# %% MultiHeadAttention wrong (misconception out_proj-asks-qkv_bias): out_proj gets bias=qkv_bias, so by default it has no bias although it should always have one
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -293,7 +293,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(context))
 
 
-# %% MultiHeadAttention wrong: hidden scores become -1e9 instead of -inf, so with inputs near a million, where visible scores fall far below -1e9, the future gets weight
+# %% MultiHeadAttention wrong (property causal): hidden scores become -1e9 instead of -inf, so with inputs near a million, where visible scores fall far below -1e9, the future gets weight
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -323,7 +323,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ values))
 
 
-# %% MultiHeadAttention wrong: uses assert for the divisibility, so an uneven d_out raises an AssertionError instead of a ValueError
+# %% MultiHeadAttention wrong (raised): uses assert for the divisibility, so an uneven d_out raises an AssertionError instead of a ValueError
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -348,7 +348,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ values))
 
 
-# %% MultiHeadAttention right: split_heads, causal_attn_weights and merge_heads of the earlier exercises
+# %% MultiHeadAttention right (passed): split_heads, causal_attn_weights and merge_heads of the earlier exercises
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -374,7 +374,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(context))
 
 
-# %% MultiHeadAttention right: self-contained with a buffer of hidden positions; the heads stay behind the positions and einsum does the products
+# %% MultiHeadAttention right (passed): self-contained with a buffer of hidden positions; the heads stay behind the positions and einsum does the products
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -404,7 +404,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(mixed.reshape(b, n, self.n_heads * self.d_head))
 
 
-# %% all_head_patterns wrong: leaves out the biases of queries and keys, so the patterns are not the model's own
+# %% all_head_patterns wrong (misconception no-biases): leaves out the biases of queries and keys, so the patterns are not the model's own
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -416,7 +416,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: counts the heads from 1 to n_heads, so head 0 is missing, every pattern is one head off, and all heads of the model ask for a head that does not exist
+# %% all_head_patterns wrong (misconception one-head-late): counts the heads from 1 to n_heads, so head 0 is missing, every pattern is one head off, and all heads of the model ask for a head that does not exist
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -429,7 +429,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: loops over all heads of the model (source.n_heads) and ignores n_heads, so it is right only if all heads are asked for
+# %% all_head_patterns wrong (misconception all-heads): loops over all heads of the model (source.n_heads) and ignores n_heads, so it is right only if all heads are asked for
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -441,7 +441,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: divides the scores by the root of d_head before causal_attn_weights divides them again, so the weights are too even
+# %% all_head_patterns wrong (misconception scaled-twice): divides the scores by the root of d_head before causal_attn_weights divides them again, so the weights are too even
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     tokens, x = gpt2.get_pre_attn(prompt)
@@ -455,7 +455,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: unpacks the biases in the wrong order (b_K, b_Q), so the queries get the bias of the keys and the keys that of the queries; the shapes fit
+# %% all_head_patterns wrong (misconception biases-swapped): unpacks the biases in the wrong order (b_K, b_Q), so the queries get the bias of the keys and the keys that of the queries; the shapes fit
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -468,7 +468,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns right: a loop over the heads, one pattern at a time, then torch.stack
+# %% all_head_patterns right (passed): a loop over the heads, one pattern at a time, then torch.stack
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -481,7 +481,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns right: stacks the queries and keys of all heads first, then computes all scores in one einsum
+# %% all_head_patterns right (passed): stacks the queries and keys of all heads first, then computes all scores in one einsum
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     x = gpt2.get_pre_attn(prompt)[1]
@@ -492,7 +492,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return causal_attn_weights(scores, q.shape[-1])
 
 
-# %% head_kind wrong: takes the diagonal above the main one as "previous", which is the weight on the next position, so a previous-token head is never found
+# %% head_kind wrong (misconception next-for-previous): takes the diagonal above the main one as "previous", which is the weight on the next position, so a previous-token head is never found
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     n = len(pattern)
@@ -506,7 +506,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return best if means[best] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: takes all means over every row instead of the rows from 2 on, so rows 0 and 1, where the positions coincide, count too
+# %% head_kind wrong (property means): takes all means over every row instead of the rows from 2 on, so rows 0 and 1, where the positions coincide, count too
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     n = len(pattern)
@@ -520,7 +520,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return best if means[best] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: the mean on the previous position is cut with [2:] although the lower diagonal begins at row 1, so row 2 is left out there; with three rows it is nan
+# %% head_kind wrong (property means): the mean on the previous position is cut with [2:] although the lower diagonal begins at row 1, so row 2 is left out there; with three rows it is nan
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     previous = pattern.diagonal(offset=-1)[2:].mean()
@@ -534,7 +534,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return ("previous", "current", "first")[best]
 
 
-# %% head_kind wrong: takes 1 / seq, the uniform weight of the last row only, as the mean of a uniform head, so the threshold is too low in texts of more than three tokens
+# %% head_kind wrong (misconception bar-one-over-seq): takes 1 / seq, the uniform weight of the last row only, as the mean of a uniform head, so the threshold is too low in texts of more than three tokens
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     n = len(pattern)
@@ -549,7 +549,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return name if means[name] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: returns the first kind that reaches the threshold in the order previous, current, first instead of the largest, so two kinds above the threshold can give the smaller one
+# %% head_kind wrong (misconception first-over-the-bar): returns the first kind that reaches the threshold in the order previous, current, first instead of the largest, so two kinds above the threshold can give the smaller one
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     n = pattern.shape[0]
@@ -563,7 +563,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return "other"
 
 
-# %% head_kind right: means from diagonals and a column, compared with torch's argmax
+# %% head_kind right (passed): means from diagonals and a column, compared with torch's argmax
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     seq = pattern.shape[0]
@@ -575,7 +575,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return "other"
 
 
-# %% head_kind right: a plain Python loop over the rows that sums the three weights and the uniform weight
+# %% head_kind right (passed): a plain Python loop over the rows that sums the three weights and the uniform weight
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     sums = {"previous": 0.0, "current": 0.0, "first": 0.0}

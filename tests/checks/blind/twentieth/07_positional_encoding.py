@@ -1,4 +1,4 @@
-# %% positional_encoding wrong: puts all sines in the first half and all cosines in the second half instead of in even and odd entries
+# %% positional_encoding wrong (misconception halves): puts all sines in the first half and all cosines in the second half instead of in even and odd entries
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -8,7 +8,7 @@ def positional_encoding(
     return torch.cat((angles.sin(), angles.cos()), dim=-1)
 
 
-# %% positional_encoding wrong: the exponent has the wrong sign, so later hands turn faster instead of slower; the first pair is right
+# %% positional_encoding wrong (misconception divided-twice): the exponent has the wrong sign, so later hands turn faster instead of slower; the first pair is right
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -21,7 +21,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding wrong: uses the number of the entry for every entry's exponent, so the cosine in entry 2i + 1 gets the speed of exponent (2i + 1) / d_model instead of its sine's 2i / d_model
+# %% positional_encoding wrong (misconception every-entry-its-own-speed): uses the number of the entry for every entry's exponent, so the cosine in entry 2i + 1 gets the speed of exponent (2i + 1) / d_model instead of its sine's 2i / d_model
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -34,7 +34,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding wrong: converts the positions to integers, so fractions of positions are cut off
+# %% positional_encoding wrong (misconception cut-to-whole): converts the positions to integers, so fractions of positions are cut off
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -48,7 +48,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding wrong: the base is written as 100 in the formula, so another value of the argument base changes nothing
+# %% positional_encoding wrong (misconception base-fixed): the base is written as 100 in the formula, so another value of the argument base changes nothing
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -58,7 +58,7 @@ def positional_encoding(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-# %% positional_encoding right: fills even and odd columns of an empty table
+# %% positional_encoding right (passed): fills even and odd columns of an empty table
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -71,7 +71,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding right: a loop over the pairs that collects columns, then torch.stack
+# %% positional_encoding right (passed): a loop over the pairs that collects columns, then torch.stack
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -83,7 +83,7 @@ def positional_encoding(
     return torch.stack(columns, dim=1)
 
 
-# %% PositionalEncoding wrong: the table is only assigned to self and not registered as a buffer, so it does not move with the module
+# %% PositionalEncoding wrong (property moves_with_its_module): the table is only assigned to self and not registered as a buffer, so it does not move with the module
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -101,7 +101,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[:seq]
 
 
-# %% PositionalEncoding wrong: the table begins at position 1 instead of 0, so every position gets the row of the next position
+# %% PositionalEncoding wrong (misconception starts-at-one): the table begins at position 1 instead of 0, so every position gets the row of the next position
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -120,7 +120,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[:seq]
 
 
-# %% PositionalEncoding wrong: keeps the table as [1, max_len, d_model], so a single text [seq, d_model] comes back with an extra batch axis
+# %% PositionalEncoding wrong (shape): keeps the table as [1, max_len, d_model], so a single text [seq, d_model] comes back with an extra batch axis
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -138,7 +138,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[:, :seq]
 
 
-# %% PositionalEncoding wrong: the length test uses >= instead of >, so a text of exactly max_len tokens raises an error although every position has a row
+# %% PositionalEncoding wrong (raised): the length test uses >= instead of >, so a text of exactly max_len tokens raises an error although every position has a row
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -155,7 +155,7 @@ class PositionalEncoding(nn.Module):
         return x + self.table[:seq]
 
 
-# %% PositionalEncoding wrong: adds the table to x in place, so the caller's x changes, and a second call on the same x adds the positions twice
+# %% PositionalEncoding wrong (property leaves_its_inputs): adds the table to x in place, so the caller's x changes, and a second call on the same x adds the positions twice
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -173,7 +173,7 @@ class PositionalEncoding(nn.Module):
         return x
 
 
-# %% PositionalEncoding right: a saved buffer, sliced to x.shape[-2]
+# %% PositionalEncoding right (passed): a saved buffer, sliced to x.shape[-2]
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -190,7 +190,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[:seq]
 
 
-# %% PositionalEncoding right: a buffer that is not saved, with sines and cosines computed in __init__; narrow and torch.add
+# %% PositionalEncoding right (passed): a buffer that is not saved, with sines and cosines computed in __init__; narrow and torch.add
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -212,7 +212,7 @@ class PositionalEncoding(nn.Module):
         return torch.add(x, self.rows.narrow(0, 0, length))
 
 
-# %% apply_rope wrong: pairs entry i with entry i + d_head / 2 instead of neighbouring entries
+# %% apply_rope wrong (misconception halves-as-pairs): pairs entry i with entry i + d_head / 2 instead of neighbouring entries
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -223,7 +223,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
 
 
-# %% apply_rope wrong: the exponent is -i / d_head instead of -2i / d_head, so all pairs after the first turn too fast
+# %% apply_rope wrong (misconception half-the-exponent): the exponent is -i / d_head instead of -2i / d_head, so all pairs after the first turn too fast
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -235,7 +235,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope wrong: overwrites the first entry of each pair and then uses the new value for the second entry, so from position 1 on it is no rotation and lengths change
+# %% apply_rope wrong (misconception first-overwritten): overwrites the first entry of each pair and then uses the new value for the second entry, so from position 1 on it is no rotation and lengths change
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -248,7 +248,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return out
 
 
-# %% apply_rope wrong: returns the first entries of all pairs and then all second entries, so the rotated pairs are not in their old places; scores between two such vectors hide it
+# %% apply_rope wrong (misconception halves-at-the-end): returns the first entries of all pairs and then all second entries, so the rotated pairs are not in their old places; scores between two such vectors hide it
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -260,7 +260,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.cat((first, second), dim=-1)
 
 
-# %% apply_rope wrong: creates positions and speeds on the CPU instead of x.device, so it fails when x is on another device
+# %% apply_rope wrong (property works_where_its_input_is): creates positions and speeds on the CPU instead of x.device, so it fails when x is on another device
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2], x.shape[-1]
@@ -272,7 +272,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return rotated.reshape(x.shape)
 
 
-# %% apply_rope right: even and odd entries, the rotation formula, then stack and flatten
+# %% apply_rope right (passed): even and odd entries, the rotation formula, then stack and flatten
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -283,7 +283,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope right: whole width at once, x * cos plus the quarter-turned pairs (-b, a) * sin, with every angle repeated twice
+# %% apply_rope right (passed): whole width at once, x * cos plus the quarter-turned pairs (-b, a) * sin, with every angle repeated twice
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     n, d = x.shape[-2], x.shape[-1]

@@ -1,4 +1,4 @@
-# %% CogModel wrong: forward never applies self.norm: the decoder reads the unnormalised stream (norm exists but gets no gradient), so all logits differ
+# %% CogModel wrong (misconception no-final-norm): forward never applies self.norm: the decoder reads the unnormalised stream (norm exists but gets no gradient), so all logits differ
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -21,7 +21,7 @@ class CogModel(nn.Module):
         return self.decoder(x)
 
 
-# %% CogModel wrong: the mask has the size of the batch (src.shape[0]) instead of the length: with one text the 1 x 1 mask broadcasts and nothing is causal, otherwise it crashes unless batch equals seq
+# %% CogModel wrong (raised): the mask has the size of the batch (src.shape[0]) instead of the length: with one text the 1 x 1 mask broadcasts and nothing is causal, otherwise it crashes unless batch equals seq
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -46,7 +46,7 @@ class CogModel(nn.Module):
         return self.decoder(x)
 
 
-# %% CogModel wrong: [layer] * num_layers puts the same layer object into the list num_layers times, so all layers share their parameters; shows with two or more layers (too few parameters)
+# %% CogModel wrong (structure): [layer] * num_layers puts the same layer object into the list num_layers times, so all layers share their parameters; shows with two or more layers (too few parameters)
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -69,7 +69,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(stream))
 
 
-# %% CogModel wrong: the mask is made in the first call and kept for all later calls, so a second call with a text of another length uses a mask of the wrong size and crashes
+# %% CogModel wrong (property moves_with_its_module): the mask is made in the first call and kept for all later calls, so a second call with a text of another length uses a mask of the wrong size and crashes
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -94,7 +94,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel wrong: x = x + layer(x, mask) adds the stream a second time, because a SelfAttentionLayer already returns the stream plus its result; the stream is doubled in each layer
+# %% CogModel wrong (misconception stream-added-twice): x = x + layer(x, mask) adds the stream a second time, because a SelfAttentionLayer already returns the stream plus its result; the stream is doubled in each layer
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -117,7 +117,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel right: list comprehension for the layers, torch.tril for the mask, a loop over the layers
+# %% CogModel right (passed): list comprehension for the layers, torch.tril for the mask, a loop over the layers
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -141,7 +141,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel right: layers appended one by one, the mask by comparing positions in a helper method
+# %% CogModel right (passed): layers appended one by one, the mask by comparing positions in a helper method
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -171,7 +171,7 @@ class CogModel(nn.Module):
         return logits
 
 
-# %% answer_loss wrong: the shift goes the wrong way: logits at position i + 1 are compared with token i (they have already seen it), instead of logits at i - 1
+# %% answer_loss wrong (misconception backwards): the shift goes the wrong way: logits at position i + 1 are compared with token i (they have already seen it), instead of logits at i - 1
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -180,7 +180,7 @@ def answer_loss(
     return F.cross_entropy(logits[:, 1:][wanted], tokens[:, :-1][wanted])
 
 
-# %% answer_loss wrong: the sum of the asked losses is divided by the number of all positions, not by the number of asked tokens; too small unless every token from the second on is asked
+# %% answer_loss wrong (misconception shared-among-all): the sum of the asked losses is divided by the number of all positions, not by the number of asked tokens; too small unless every token from the second on is asked
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -189,7 +189,7 @@ def answer_loss(
     return (each * asked[:, 1:]).mean()
 
 
-# %% answer_loss wrong: tokens that are not asked become target 0 and ignore_index=0 skips them, but this also skips the asked stop tokens, whose id is 0
+# %% answer_loss wrong (misconception stop-left-out): tokens that are not asked become target 0 and ignore_index=0 skips them, but this also skips the asked stop tokens, whose id is 0
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -198,7 +198,7 @@ def answer_loss(
     return F.cross_entropy(logits[:, :-1].flatten(0, 1), targets.flatten(), ignore_index=0)
 
 
-# %% answer_loss wrong: takes the mean within each text and then the mean over the texts, so tokens of short answers count more; shows when texts have different numbers of asked tokens
+# %% answer_loss wrong (misconception mean-of-means): takes the mean within each text and then the mean over the texts, so tokens of short answers count more; shows when texts have different numbers of asked tokens
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -210,7 +210,7 @@ def answer_loss(
     return torch.stack(losses).mean()
 
 
-# %% answer_loss wrong: log(softmax + 1e-9) is finite but caps each loss at 20.7 and its gradient vanishes there; shows where the right token's probability is tiny (its loss should be e.g. 200)
+# %% answer_loss wrong (difference milestone): log(softmax + 1e-9) is finite but caps each loss at 20.7 and its gradient vanishes there; shows where the right token's probability is tiny (its loss should be e.g. 200)
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -221,7 +221,7 @@ def answer_loss(
     return losses[asked[:, 1:]].mean()
 
 
-# %% answer_loss right: log_softmax, gather the right token's entry, and the mean over the asked ones
+# %% answer_loss right (passed): log_softmax, gather the right token's entry, and the mean over the asked ones
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -232,7 +232,7 @@ def answer_loss(
     return -right[asked[:, 1:]].mean()
 
 
-# %% answer_loss right: F.cross_entropy with ignore_index=-100 for the tokens that are not asked
+# %% answer_loss right (passed): F.cross_entropy with ignore_index=-100 for the tokens that are not asked
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -244,7 +244,7 @@ def answer_loss(
     )
 
 
-# %% training_step wrong: zero_grad stands between backward and step, so the new gradients are cleared and the step does not use them: no parameter moves
+# %% training_step wrong (misconception no-gradients): zero_grad stands between backward and step, so the new gradients are cleared and the step does not use them: no parameter moves
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -255,7 +255,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: returns the loss after the step, from a second forward pass, instead of the loss before the step
+# %% training_step wrong (misconception loss-after-the-step): returns the loss after the step, from a second forward pass, instead of the loss before the step
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -268,7 +268,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: clears the gradients only at the end, after the step; gradients already stored when the function is called are added to this step's gradients
+# %% training_step wrong (misconception old-gradients-added): clears the gradients only at the end, after the step; gradients already stored when the function is called are added to this step's gradients
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -279,7 +279,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: clips the gradients to norm 1 before the step, although gradients must not be changed; shows only when their norm exceeds 1
+# %% training_step wrong (misconception clipped): clips the gradients to norm 1 before the step, although gradients must not be changed; shows only when their norm exceeds 1
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -291,7 +291,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: switches to eval mode for the forward pass and back to training mode afterwards, so the loss and its gradients are computed in eval mode; shows in a model with dropout
+# %% training_step wrong (misconception eval-mode-until-the-step): switches to eval mode for the forward pass and back to training mode afterwards, so the loss and its gradients are computed in eval mode; shows in a model with dropout
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -304,7 +304,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step right: zero_grad, forward, backward, step, item
+# %% training_step right (passed): zero_grad, forward, backward, step, item
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -315,7 +315,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step right: sets each stored gradient to None by hand, after the forward pass and before backward, and takes the float before the step
+# %% training_step right (passed): sets each stored gradient to None by hand, after the forward pass and before backward, and takes the float before the step
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     ids, wanted = batch
@@ -330,7 +330,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return before
 
 
-# %% generate_text wrong: the return is inside the loop, so at most one token is added; if the first token is 0 or max_len is 0, the result is None
+# %% generate_text wrong (structure): the return is inside the loop, so at most one token is added; if the first token is 0 or max_len is 0, the result is None
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -343,7 +343,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
         return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: returns only the new tokens, without the prompt
+# %% generate_text wrong (misconception answer-only): returns only the new tokens, without the prompt
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -357,7 +357,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0, start:])
 
 
-# %% generate_text wrong: also stops after a full stop, not only at token 0; shows when the model writes something other than token 0 after a full stop
+# %% generate_text wrong (misconception stops-at-the-full-stop): also stops after a full stop, not only at token 0; shows when the model writes something other than token 0 after a full stop
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -372,7 +372,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: calls model.eval() and at the end always model.train(), so a model that was in eval mode is left in training mode
+# %% generate_text wrong (property training): calls model.eval() and at the end always model.train(), so a model that was in eval mode is left in training mode
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     model.eval()
@@ -387,7 +387,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: max_len limits the whole text including the prompt, not the new tokens; shows when prompt and answer together are longer than max_len
+# %% generate_text wrong (misconception max-len-of-the-whole): max_len limits the whole text including the prompt, not the new tokens; shows when prompt and answer together are longer than max_len
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -400,7 +400,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text right: for loop with break, torch.cat of the ids
+# %% generate_text right (passed): for loop with break, torch.cat of the ids
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -413,7 +413,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text right: while loop, new ids in a Python list, argmax by topk
+# %% generate_text right (passed): while loop, new ids in a Python list, argmax by topk
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     start = tokenizer.encode(prompt, return_tensors="pt")

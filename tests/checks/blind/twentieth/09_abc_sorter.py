@@ -1,4 +1,4 @@
-# %% make_weight wrong: the softmax runs over dim=-2 (embed_dim), so the columns of a gate sum to one instead of its rows
+# %% make_weight wrong (misconception wrong-axis): the softmax runs over dim=-2 (embed_dim), so the columns of a gate sum to one instead of its rows
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -12,7 +12,7 @@ def make_weight(
     return gate * base
 
 
-# %% make_weight wrong: multiplies the product by temp instead of dividing, so a high temperature makes the gates sharper; shows when temp is not 1
+# %% make_weight wrong (misconception temperature-multiplied): multiplies the product by temp instead of dividing, so a high temperature makes the gates sharper; shows when temp is not 1
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -25,7 +25,7 @@ def make_weight(
     return gate if base is None else base * gate
 
 
-# %% make_weight wrong: tests whether base has a nonzero entry, so a base of zeros counts as not given and the gate is returned instead of zeros
+# %% make_weight wrong (misconception zeros-count-as-none): tests whether base has a nonzero entry, so a base of zeros counts as not given and the gate is returned instead of zeros
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -39,7 +39,7 @@ def make_weight(
     return gate
 
 
-# %% make_weight wrong: the hand-written softmax subtracts the maximum of the whole tensor instead of each row's, so rows far below it underflow to 0 / 0 = nan; shows with large numbers
+# %% make_weight wrong (property finite): the hand-written softmax subtracts the maximum of the whole tensor instead of each row's, so rows far below it underflow to 0 / 0 = nan; shows with large numbers
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -55,7 +55,7 @@ def make_weight(
     return gate
 
 
-# %% make_weight wrong: softmax over dim=2 works with a heads axis, but crashes (IndexError) for a single head, where the first axis is missing
+# %% make_weight wrong (raised): softmax over dim=2 works with a heads axis, but crashes (IndexError) for a single head, where the first axis is missing
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -69,7 +69,7 @@ def make_weight(
     return base * gate
 
 
-# %% make_weight right: matrix product, torch.softmax over the last axis, early return
+# %% make_weight right (passed): matrix product, torch.softmax over the last axis, early return
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -83,7 +83,7 @@ def make_weight(
     return base * gate
 
 
-# %% make_weight right: einsum, and a softmax by hand that subtracts each row's maximum
+# %% make_weight right (passed): einsum, and a softmax by hand that subtracts each row's maximum
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -99,7 +99,7 @@ def make_weight(
     return weight
 
 
-# %% DeepQKVAttention wrong: the scores are divided by the root of embed_dim instead of the root of d_head; shows with more than one head
+# %% DeepQKVAttention wrong (misconception root-of-embed_dim): the scores are divided by the root of embed_dim instead of the root of d_head; shows with more than one head
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -137,7 +137,7 @@ class DeepQKVAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% DeepQKVAttention wrong: reshapes the heads' results [batch, heads, seq, d_head] to [batch, seq, embed_dim] without exchanging heads and seq first, so positions and heads get mixed up
+# %% DeepQKVAttention wrong (misconception heads-run-together): reshapes the heads' results [batch, heads, seq, d_head] to [batch, seq, embed_dim] without exchanging heads and seq first, so positions and heads get mixed up
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -175,7 +175,7 @@ class DeepQKVAttention(nn.Module):
         return out
 
 
-# %% DeepQKVAttention wrong: makes the three weight matrices in the first call and keeps them; later calls use old weights after A, B or base changed (and a second backward fails)
+# %% DeepQKVAttention wrong (property moves_with_its_module): makes the three weight matrices in the first call and keeps them; later calls use old weights after A, B or base changed (and a second backward fails)
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -213,7 +213,7 @@ class DeepQKVAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% DeepQKVAttention wrong: masks after the softmax and divides by the row sums; with inputs up to a million a later position can take all the weight, and the row becomes 0 / 0 = nan
+# %% DeepQKVAttention wrong (property finite_when_scaled): masks after the softmax and divides by the row sums; with inputs up to a million a later position can take all the weight, and the row becomes 0 / 0 = nan
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -250,7 +250,7 @@ class DeepQKVAttention(nn.Module):
         return out
 
 
-# %% DeepQKVAttention wrong: the temperature is passed for queries and keys, but forgotten for the values, whose gates always use temp 1; shows when temp is not 1
+# %% DeepQKVAttention wrong (property temperature): the temperature is passed for queries and keys, but forgotten for the values, whose gates always use temp 1; shows when temp is not 1
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -287,7 +287,7 @@ class DeepQKVAttention(nn.Module):
         return out
 
 
-# %% DeepQKVAttention right: setattr in a loop over q, k, v; mask as a buffer; batched matrix products
+# %% DeepQKVAttention right (passed): setattr in a loop over q, k, v; mask as a buffer; batched matrix products
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -325,7 +325,7 @@ class DeepQKVAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% DeepQKVAttention right: every parameter written out, einsum for projections, scores and output, the mask made in forward on x.device
+# %% DeepQKVAttention right (passed): every parameter written out, einsum for projections, scores and output, the mask made in forward on x.device
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -367,7 +367,7 @@ class DeepQKVAttention(nn.Module):
         return output
 
 
-# %% lr_at wrong: uses a full cosine wave (2 pi) instead of half of one: the rate falls to a tenth halfway and is back at base_lr at step steps
+# %% lr_at wrong (misconception full-turn): uses a full cosine wave (2 pi) instead of half of one: the rate falls to a tenth halfway and is back at base_lr at step steps
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -377,7 +377,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * 0.5 * (1 + math.cos(2 * math.pi * progress))
 
 
-# %% lr_at wrong: the cosine runs over step / steps without subtracting the warm-up, so the rate jumps below base_lr at step warmup_steps
+# %% lr_at wrong (misconception wave-from-step-zero): the cosine runs over step / steps without subtracting the warm-up, so the rate jumps below base_lr at step warmup_steps
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -386,7 +386,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return base_lr * (0.1 + 0.9 * (1 + math.cos(math.pi * progress)) / 2)
 
 
-# %% lr_at wrong: step <= warmup_steps still counts as warm-up, so step warmup_steps gets base_lr * (warmup_steps + 1) / warmup_steps, more than base_lr
+# %% lr_at wrong (misconception warm-up-one-step-long): step <= warmup_steps still counts as warm-up, so step warmup_steps gets base_lr * (warmup_steps + 1) / warmup_steps, more than base_lr
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step <= warmup_steps:
@@ -396,7 +396,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * (1 + math.cos(math.pi * progress)) / 2
 
 
-# %% lr_at wrong: the cosine falls to 0 and is cut off at base_lr / 10 by max, instead of falling to base_lr / 10; both ends are right, the steps between are too low
+# %% lr_at wrong (misconception cut-off-at-a-tenth): the cosine falls to 0 and is cut off at base_lr / 10 by max, instead of falling to base_lr / 10; both ends are right, the steps between are too low
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -406,7 +406,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return max(cosine, base_lr / 10)
 
 
-# %% lr_at wrong: the lowest rate is the constant 1e-4 instead of base_lr / 10; right only for base_lr = 1e-3
+# %% lr_at wrong (property landmarks): the lowest rate is the constant 1e-4 instead of base_lr / 10; right only for base_lr = 1e-3
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     min_lr = 1e-4
@@ -416,7 +416,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return min_lr + 0.5 * (base_lr - min_lr) * (1 + math.cos(math.pi * progress))
 
 
-# %% lr_at right: early return for the warm-up, then low + (high - low) * (1 + cos) / 2
+# %% lr_at right (passed): early return for the warm-up, then low + (high - low) * (1 + cos) / 2
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -426,7 +426,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-# %% lr_at right: a share of base_lr, with the squared cosine of half the angle
+# %% lr_at right (passed): a share of base_lr, with the squared cosine of half the angle
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     after = step - warmup_steps
@@ -438,13 +438,13 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return share * base_lr
 
 
-# %% sort_letters wrong: sorts the letters with Python's sorted and never runs the model; shows with any model that makes a mistake
+# %% sort_letters wrong (misconception sorts-by-itself): sorts the letters with Python's sorted and never runs the model; shows with any model that makes a mistake
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     return "".join(sorted(letters))
 
 
-# %% sort_letters wrong: cuts the dot off with logits[1:] but forgets to add 1 to the argmax, so every letter is the one before it (a becomes the dot, b becomes a, c becomes b)
+# %% sort_letters wrong (property three_letters): cuts the dot off with logits[1:] but forgets to add 1 to the argmax, so every letter is the one before it (a becomes the dot, b becomes a, c becomes b)
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -458,7 +458,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return answer
 
 
-# %% sort_letters wrong: sets the dot's logit to 0 instead of -inf; the dot is still chosen when all three letters have negative logits
+# %% sort_letters wrong (misconception separator-not-low-enough): sets the dot's logit to 0 instead of -inf; the dot is still chosen when all three letters have negative logits
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -473,7 +473,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(written)
 
 
-# %% sort_letters wrong: masks the dot for the letter that is returned, but appends the unmasked argmax to the ids; if the model prefers the dot, the dot is fed back instead of the chosen letter
+# %% sort_letters wrong (difference prefix): masks the dot for the letter that is returned, but appends the unmasked argmax to the ids; if the model prefers the dot, the dot is fed back instead of the chosen letter
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -488,7 +488,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return answer
 
 
-# %% sort_letters wrong: calls model.eval() and never restores the mode, so a model in training mode is left in eval mode
+# %% sort_letters wrong (property leaves_its_inputs): calls model.eval() and never restores the mode, so a model in training mode is left in eval mode
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     model.eval()
@@ -501,7 +501,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, -3:].tolist())
 
 
-# %% sort_letters right: loop with -inf at the dot, torch.cat, decode the last three ids
+# %% sort_letters right (passed): loop with -inf at the dot, torch.cat, decode the last three ids
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -513,7 +513,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, -3:].tolist())
 
 
-# %% sort_letters right: Python's max over the allowed ids, the answer grows as a string
+# %% sort_letters right (passed): Python's max over the allowed ids, the answer grows as a string
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     text = abc_sorter.encode(letters)

@@ -1,4 +1,4 @@
-# %% sample_regression wrong: beta is sampled once with shape [d, 1], so all n prompts share one function instead of each having its own
+# %% sample_regression wrong (misconception one-beta-for-all): beta is sampled once with shape [d, 1], so all n prompts share one function instead of each having its own
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -14,7 +14,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression wrong: the question token contains its answer y_q in the last place instead of 0, so it gives the answer away
+# %% sample_regression wrong (misconception answer-given-away): the question token contains its answer y_q in the last place instead of 0, so it gives the answer away
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -28,7 +28,7 @@ def sample_regression(
     return torch.cat([x_q, y_q], dim=-1), torch.cat([x, y], dim=-1), y_q
 
 
-# %% sample_regression wrong: the noise has shape [n, 1, 1], so all examples of a prompt get the same noise instead of their own; shows when noise_std is not 0
+# %% sample_regression wrong (misconception one-error-for-a-prompt): the noise has shape [n, 1, 1], so all examples of a prompt get the same noise instead of their own; shows when noise_std is not 0
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -42,7 +42,7 @@ def sample_regression(
     return z_q, z, x_q @ beta
 
 
-# %% sample_regression wrong: the noise's standard deviation is noise_std times d instead of noise_std times the root of d; right only for d = 1 or without noise
+# %% sample_regression wrong (misconception noise-times-d): the noise's standard deviation is noise_std times d instead of noise_std times the root of d; right only for d = 1 or without noise
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -58,7 +58,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression wrong: without a generator it makes one with the fixed seed 0, so every call with generator=None returns the same prompts
+# %% sample_regression wrong (property draws_from_its_generator): without a generator it makes one with the fixed seed 0, so every call with generator=None returns the same prompts
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -75,7 +75,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression right: torch.randn for each part, matrix products, torch.cat
+# %% sample_regression right (passed): torch.randn for each part, matrix products, torch.cat
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -91,7 +91,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression right: normal_ in place on empty tensors, einsum, preallocated tokens that are filled in
+# %% sample_regression right (passed): normal_ in place on empty tensors, einsum, preallocated tokens that are filled in
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -109,7 +109,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% QueryAttention wrong: the softmax runs over the questions (dim=-2) instead of the examples; with one question every weight is 1, so values are summed instead of averaged
+# %% QueryAttention wrong (misconception softmax-over-questions): the softmax runs over the questions (dim=-2) instead of the examples; with one question every weight is 1, so values are summed instead of averaged
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -131,7 +131,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: splits n_embd among the heads as in lesson 05: the projections have n_embd outputs instead of n_embd * n_head, and each head is n_embd / n_head wide; shows with more than one head
+# %% QueryAttention wrong (raised): splits n_embd among the heads as in lesson 05: the projections have n_embd outputs instead of n_embd * n_head, and each head is n_embd / n_head wide; shows with more than one head
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -154,7 +154,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: the queries are viewed directly as [n, heads, queries, D] without a transpose; right for one question (or one head), but several questions and heads get mixed up
+# %% QueryAttention wrong (difference milestone): the queries are viewed directly as [n, heads, queries, D] without a transpose; right for one question (or one head), but several questions and heads get mixed up
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -177,7 +177,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(out)
 
 
-# %% QueryAttention wrong: o_proj is created before v_proj, so the order of the layers is q, k, o, v and the same seed gives other initial weights
+# %% QueryAttention wrong (property made_in_order): o_proj is created before v_proj, so the order of the layers is q, k, o, v and the same seed gives other initial weights
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -199,7 +199,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: the heads' results are interleaved (entry 0 of every head, then entry 1, ...) instead of side by side before o_proj; shows with more than one head
+# %% QueryAttention wrong (difference milestone): the heads' results are interleaved (entry 0 of every head, then entry 1, ...) instead of side by side before o_proj; shows with more than one head
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -222,7 +222,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(mixed)
 
 
-# %% QueryAttention right: view and transpose, softmax of scaled scores, heads side by side
+# %% QueryAttention right (passed): view and transpose, softmax of scaled scores, heads side by side
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -247,7 +247,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(out)
 
 
-# %% QueryAttention right: a loop over the heads with slices of the projections and torch.cat
+# %% QueryAttention right (passed): a loop over the heads with slices of the projections and torch.cat
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -271,7 +271,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(torch.cat(results, dim=-1))
 
 
-# %% qk_circuit wrong: transposes the wrong matrix: W_Q W_K^T instead of W_Q^T W_K
+# %% qk_circuit wrong (misconception wrong-side): transposes the wrong matrix: W_Q W_K^T instead of W_Q^T W_K
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.n_embd
@@ -280,7 +280,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_Q @ W_K.transpose(1, 2) / D**0.5
 
 
-# %% qk_circuit wrong: divides by D instead of the root of D, so every entry is too small by the factor root of D
+# %% qk_circuit wrong (misconception scaled-twice): divides by D instead of the root of D, so every entry is too small by the factor root of D
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.n_embd
@@ -289,7 +289,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_Q.transpose(1, 2) @ W_K / D
 
 
-# %% qk_circuit wrong: divides a view of q_proj.weight in place, so each call shrinks the model's own query weights; the first result is right, the model and a second call are not
+# %% qk_circuit wrong (property leaves_its_inputs): divides a view of q_proj.weight in place, so each call shrinks the model's own query weights; the first result is right, the model and a second call are not
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.n_embd
@@ -299,7 +299,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_Q.mT @ W_K
 
 
-# %% qk_circuit wrong: divides by the root of the number of rows of q_proj.weight, n_head * D, instead of the root of D; right for one head only
+# %% qk_circuit wrong (misconception scaled-by-all-heads): divides by the root of the number of rows of q_proj.weight, n_head * D, instead of the root of D; right for one head only
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     W_Q, W_K = model.q_proj.weight, model.k_proj.weight
@@ -308,7 +308,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return torch.stack([q.T @ k / scale for q, k in pairs])
 
 
-# %% qk_circuit wrong: splits the rows as [D, heads] instead of [heads, D], so a head gets every n_head-th row instead of D neighbouring rows; right for one head only
+# %% qk_circuit wrong (misconception heads-cut-across): splits the rows as [D, heads] instead of [heads, D], so a head gets every n_head-th row instead of D neighbouring rows; right for one head only
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.n_embd
@@ -317,7 +317,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_Q.mT @ W_K / D**0.5
 
 
-# %% qk_circuit right: view as [heads, D, D] and a batched matrix product
+# %% qk_circuit right (passed): view as [heads, D, D] and a batched matrix product
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.n_embd
@@ -326,7 +326,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_Q.transpose(1, 2) @ W_K / D**0.5
 
 
-# %% qk_circuit right: a loop over the heads with row slices and einsum, stacked at the end
+# %% qk_circuit right (passed): a loop over the heads with row slices and einsum, stacked at the end
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     width = model.q_proj.in_features
@@ -338,7 +338,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return torch.stack(matrices)
 
 
-# %% ov_circuit wrong: W_V is not transposed: W_V W_O^T instead of W_V^T W_O^T
+# %% ov_circuit wrong (misconception values-not-turned): W_V is not transposed: W_V W_O^T instead of W_V^T W_O^T
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.n_embd
@@ -350,7 +350,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack(products)
 
 
-# %% ov_circuit wrong: divides by the root of D as in QK, although OV has no such factor
+# %% ov_circuit wrong (misconception scaled): divides by the root of D as in QK, although OV has no such factor
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.n_embd
@@ -359,7 +359,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return W_V.mT @ W_O.mT / D**0.5
 
 
-# %% ov_circuit wrong: views o_proj.weight [n_out, heads * D] directly as [heads, n_out, D] without a transpose; right for one output (or one head), mixes outputs and heads otherwise
+# %% ov_circuit wrong (difference milestone): views o_proj.weight [n_out, heads * D] directly as [heads, n_out, D] without a transpose; right for one output (or one head), mixes outputs and heads otherwise
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.n_embd
@@ -368,7 +368,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return W_V.mT @ W_O.mT
 
 
-# %% ov_circuit wrong: the columns of o_proj are taken as [D, heads] instead of [heads, D], so a head gets every n_head-th column instead of its D neighbouring columns; right for one head only
+# %% ov_circuit wrong (misconception heads-cut-across): the columns of o_proj are taken as [D, heads] instead of [heads, D], so a head gets every n_head-th column instead of its D neighbouring columns; right for one head only
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D, heads = model.n_embd, model.n_head
@@ -377,7 +377,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.einsum("hoi,noh->hin", W_V, W_O)
 
 
-# %% ov_circuit wrong: the columns of o_proj start at h instead of h * D; head 0 is right, every later head h uses columns h to h + D - 1, which are not its own
+# %% ov_circuit wrong (difference places): the columns of o_proj start at h instead of h * D; head 0 is right, every later head h uses columns h to h + D - 1, which are not its own
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.n_embd
@@ -389,7 +389,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack(products)
 
 
-# %% ov_circuit right: a loop over the heads, rows of v_proj and columns of o_proj
+# %% ov_circuit right (passed): a loop over the heads, rows of v_proj and columns of o_proj
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.n_embd
@@ -401,7 +401,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack(products)
 
 
-# %% ov_circuit right: one einsum over both weights, viewed with a heads axis
+# %% ov_circuit right (passed): one einsum over both weights, viewed with a heads axis
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     values = model.v_proj.weight.unflatten(0, (model.n_head, model.n_embd))
@@ -409,7 +409,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.einsum("hvd,ohv->hdo", values, outputs)
 
 
-# %% kernel_estimator wrong: divides the scores by the root of d, although the formula has only w * x_q.x
+# %% kernel_estimator wrong (difference milestone): divides the scores by the root of d, although the formula has only w * x_q.x
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -419,7 +419,7 @@ def kernel_estimator(
     return sum(m * (torch.softmax(a * scores, dim=-1) @ y) for a, m in zip(w, mu))
 
 
-# %% kernel_estimator wrong: takes the mean over the heads instead of the sum; too small by the number of heads, right for one head only
+# %% kernel_estimator wrong (misconception averaged-heads): takes the mean over the heads instead of the sum; too small by the number of heads, right for one head only
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -430,7 +430,7 @@ def kernel_estimator(
     return torch.stack(heads).mean(dim=0)
 
 
-# %% kernel_estimator wrong: answers only the first question of each prompt and returns [n, 1, 1]; shows with several questions
+# %% kernel_estimator wrong (shape): answers only the first question of each prompt and returns [n, 1, 1]; shows with several questions
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -443,7 +443,7 @@ def kernel_estimator(
     return answer[:, None, None]
 
 
-# %% kernel_estimator wrong: x is always the first five entries and y the rest, so it works only for tokens of six numbers, not for another d
+# %% kernel_estimator wrong (shape): x is always the first five entries and y the rest, so it works only for tokens of six numbers, not for another d
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -456,7 +456,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator wrong: uses the straight line (1 + w (s - mean s)) / L instead of the softmax; nearly right for small w, clearly wrong for large w
+# %% kernel_estimator wrong (difference milestone): uses the straight line (1 + w (s - mean s)) / L instead of the softmax; nearly right for small w, clearly wrong for large w
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -471,7 +471,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator right: a loop over the heads that adds mu times the weighted mean
+# %% kernel_estimator right (passed): a loop over the heads that adds mu times the weighted mean
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -484,7 +484,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator right: all heads at once, with w and mu as tensors and einsum
+# %% kernel_estimator right (passed): all heads at once, with w and mu as tensors and einsum
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -497,7 +497,7 @@ def kernel_estimator(
     return torch.einsum("h,hnql,nl->nq", sizes, weights, z[:, :, d]).unsqueeze(-1)
 
 
-# %% gradient_step_estimator wrong: sums y x over the examples without dividing by their number L, so the answer is L times too large
+# %% gradient_step_estimator wrong (misconception not-divided): sums y x over the examples without dividing by their number L, so the answer is L times too large
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -506,7 +506,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return x_q @ beta
 
 
-# %% gradient_step_estimator wrong: steps up instead of down: beta becomes plus the gradient, so every answer has the wrong sign
+# %% gradient_step_estimator wrong (misconception uphill): steps up instead of down: beta becomes plus the gradient, so every answer has the wrong sign
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -517,7 +517,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return x_q @ beta
 
 
-# %% gradient_step_estimator wrong: divides by the constant 40 instead of the number of examples; right only for prompts of forty examples
+# %% gradient_step_estimator wrong (misconception divided-by-40): divides by the constant 40 instead of the number of examples; right only for prompts of forty examples
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -526,7 +526,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return (x_q * beta).sum(dim=-1, keepdim=True)
 
 
-# %% gradient_step_estimator wrong: subtracts the mean of the examples' x first, as the layer's step does; the step on the given loss does not centre x
+# %% gradient_step_estimator wrong (misconception centred): subtracts the mean of the examples' x first, as the layer's step does; the step on the given loss does not centre x
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -536,7 +536,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return x_q @ beta
 
 
-# %% gradient_step_estimator wrong: autograd on the mean over all prompts and examples, so each prompt's gradient is divided by n as well; right for a single prompt only
+# %% gradient_step_estimator wrong (misconception averaged-over-prompts): autograd on the mean over all prompts and examples, so each prompt's gradient is divided by n as well; right for a single prompt only
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -547,7 +547,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return x_q @ (beta - gradient).detach()
 
 
-# %% gradient_step_estimator right: beta is the mean of y x, by a matrix product
+# %% gradient_step_estimator right (passed): beta is the mean of y x, by a matrix product
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -556,7 +556,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return x_q @ beta
 
 
-# %% gradient_step_estimator right: the step written out: error at beta = 0, gradient by einsum, one step, dot products
+# %% gradient_step_estimator right (passed): the step written out: error at beta = 0, gradient by einsum, one step, dot products
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""

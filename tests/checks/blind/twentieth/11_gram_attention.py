@@ -1,4 +1,4 @@
-# %% gram_determinant wrong: the dot products use .sum() without dim=-1, so all axes are added; right for three single vectors, one number and wrong as soon as there are axes before the last
+# %% gram_determinant wrong (shape): the dot products use .sum() without dim=-1, so all axes are added; right for three single vectors, one number and wrong as soon as there are axes before the last
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -8,7 +8,7 @@ def gram_determinant(
     return qq * kk * rr + 2 * qk * kr * qr - qq * kr**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_determinant wrong: returns the square root of the determinant, the volume instead of the squared volume; the body of the page gives 0.8 and not 0.64
+# %% gram_determinant wrong (property volumes): returns the square root of the determinant, the volume instead of the squared volume; the body of the page gives 0.8 and not 0.64
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -19,7 +19,7 @@ def gram_determinant(
     return torch.sqrt(det)
 
 
-# %% gram_determinant wrong: the product of the three mixed dot products is added once instead of twice; hidden whenever one of them is 0, as in the page's printed examples where q and r are perpendicular
+# %% gram_determinant wrong (misconception cross-term-once): the product of the three mixed dot products is added once instead of twice; hidden whenever one of them is 0, as in the page's printed examples where q and r are perpendicular
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -30,7 +30,7 @@ def gram_determinant(
     return down - up
 
 
-# %% gram_determinant wrong: the determinant is computed by numpy on a detached Gram matrix; the numbers are right but no gradient flows to q, k or r
+# %% gram_determinant wrong (property lets_gradients_through): the determinant is computed by numpy on a detached Gram matrix; the numbers are right but no gradient flows to q, k or r
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -42,7 +42,7 @@ def gram_determinant(
     return torch.as_tensor(np.linalg.det(gram.detach().numpy()))
 
 
-# %% gram_determinant wrong: the height subtracts the components of k along q and along r itself, not along the part of r perpendicular to q; right only if q and r are perpendicular
+# %% gram_determinant wrong (property volumes): the height subtracts the components of k along q and along r itself, not along the part of r perpendicular to q; right only if q and r are perpendicular
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -53,7 +53,7 @@ def gram_determinant(
     return area * height
 
 
-# %% gram_determinant right: six dot products along the last axis, then the five terms
+# %% gram_determinant right (passed): six dot products along the last axis, then the five terms
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -63,7 +63,7 @@ def gram_determinant(
     return qq * kk * rr + 2 * qk * kr * qr - qq * kr**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_determinant right: the Gram matrix by einsum, then the three falling and three rising diagonals in a loop
+# %% gram_determinant right (passed): the Gram matrix by einsum, then the three falling and three rising diagonals in a loop
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -78,7 +78,7 @@ def gram_determinant(
     return volume
 
 
-# %% gram_scores wrong: the minus sign is forgotten, so the determinant itself is returned; keys far from the plane get the highest scores
+# %% gram_scores wrong (misconception not-negative): the minus sign is forgotten, so the determinant itself is returned; keys far from the plane get the highest scores
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -95,7 +95,7 @@ def gram_scores(
     return qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_scores wrong: the reference is taken from the key's position j and not from the query's position i (rr and kr lie along the key axis, qr is a table of pairs)
+# %% gram_scores wrong (misconception reference-of-the-key): the reference is taken from the key's position j and not from the query's position i (rr and kr lie along the key axis, qr is a table of pairs)
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -113,7 +113,7 @@ def gram_scores(
     return -det
 
 
-# %% gram_scores wrong: broadcasts q, k and r to all pairs and calls gram_determinant; the scores are right, but its products are tensors [batch, heads, query, key, d_head], a vector for each pair
+# %% gram_scores wrong (property by_matrix_products): broadcasts q, k and r to all pairs and calls gram_determinant; the scores are right, but its products are tensors [batch, heads, query, key, d_head], a vector for each pair
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -126,7 +126,7 @@ def gram_scores(
     return -gram_determinant(q, k, r)
 
 
-# %% gram_scores wrong: divides by |q|² and the remainder's |s|² without a guard and replaces the nan by torch.where at the end; the score is 0 if q or r is 0, but the gradients become nan
+# %% gram_scores wrong (property lets_gradients_through): divides by |q|² and the remainder's |s|² without a guard and replaces the nan by torch.where at the end; the score is 0 if q or r is 0, but the gradients become nan
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -143,7 +143,7 @@ def gram_scores(
     return torch.where(qq * ss > 0, scores, torch.zeros_like(scores))
 
 
-# %% gram_scores wrong: the scores are converted back to the dtype of the inputs, not kept in the dtype that upcast returns; float16 vectors give float16 scores, -inf for lengths of 7
+# %% gram_scores wrong (property has_room): the scores are converted back to the dtype of the inputs, not kept in the dtype that upcast returns; float16 vectors give float16 scores, -inf for lengths of 7
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -162,7 +162,7 @@ def gram_scores(
     return -det.to(dtype)
 
 
-# %% gram_scores right: the five terms, with the dot products of i as columns and those of j as rows
+# %% gram_scores right (passed): the five terms, with the dot products of i as columns and those of j as rows
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -180,7 +180,7 @@ def gram_scores(
     return -det
 
 
-# %% gram_scores right: the remainder of the reference perpendicular to the query, area times height squared multiplied out so that only |q|² divides, guarded before the division; einsum
+# %% gram_scores right (passed): the remainder of the reference perpendicular to the query, area times height squared multiplied out so that only |q|² divides, guarded before the division; einsum
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -199,7 +199,7 @@ def gram_scores(
     return rest_squared * along_q**2 + q_squared * along_rest**2 - q_squared * rest_squared * k_squared
 
 
-# %% TripleProductAttention wrong: the scores are divided by the square root of d_head as in standard attention, not by d_head ** 1.5
+# %% TripleProductAttention wrong (misconception scaled-by-the-root): the scores are divided by the square root of d_head as in standard attention, not by d_head ** 1.5
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -222,7 +222,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: RoPE is applied to queries and keys only, the references are not rotated
+# %% TripleProductAttention wrong (misconception reference-not-turned): RoPE is applied to queries and keys only, the references are not rotated
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -245,7 +245,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: RoPE is applied before the heads are split, so the speeds are those of d_model and not of d_head; right with one head, wrong with several
+# %% TripleProductAttention wrong (misconception turned-before-the-split): RoPE is applied before the heads are split, so the speeds are those of d_model and not of d_head; right with one head, wrong with several
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -271,7 +271,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: the future is filled with -1e9 instead of minus infinity; with large inputs the scores of visible keys lie below -1e9 and the future gets the weight
+# %% TripleProductAttention wrong (property causal): the future is filled with -1e9 instead of minus infinity; with large inputs the scores of visible keys lie below -1e9 and the future gets the weight
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -294,7 +294,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: __init__ tests whether d_model is even instead of whether the head's width is even; d_model 6 with 2 heads (width 3) raises no ValueError
+# %% TripleProductAttention wrong (property refuses): __init__ tests whether d_model is even instead of whether the head's width is even; d_model 6 with 2 heads (width 3) raises no ValueError
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -317,7 +317,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention right: the standard layer of the page with a fifth matrix and gram_scores
+# %% TripleProductAttention right (passed): the standard layer of the page with a fifth matrix and gram_scores
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -340,7 +340,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention right: five separate assignments, view and permute for the heads, a mask from compared positions, einsum for the mix
+# %% TripleProductAttention right (passed): five separate assignments, view and permute for the heads, a mask from compared positions, einsum for the mix
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -383,7 +383,7 @@ class TripleProductAttention(nn.Module):
         return out
 
 
-# %% copy_batch wrong: the two halves are joined along axis 0 and not along axis 1; the result has twice the texts, each half as long, and nothing repeats within a text
+# %% copy_batch wrong (shape): the two halves are joined along axis 0 and not along axis 1; the result has twice the texts, each half as long, and nothing repeats within a text
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -395,7 +395,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: repeat_interleave doubles each token in place (7 7 2 2 9 9) instead of repeating the whole half (7 2 9 7 2 9)
+# %% copy_batch wrong (misconception token-by-token): repeat_interleave doubles each token in place (7 7 2 2 9 9) instead of repeating the whole half (7 2 9 7 2 9)
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -407,7 +407,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: the first half is the start of a random permutation of the vocabulary, so no token occurs twice in it and tokens are not independent; too short if half the length exceeds vocab_size
+# %% copy_batch wrong (shape): the first half is the start of a random permutation of the vocabulary, so no token occurs twice in it and tokens are not independent; too short if half the length exceeds vocab_size
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -419,7 +419,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: randint gets vocab_size - 1 as its upper limit, which is already exclusive, so the last token of the vocabulary never occurs
+# %% copy_batch wrong (misconception one-token-missing): randint gets vocab_size - 1 as its upper limit, which is already exclusive, so the last token of the vocabulary never occurs
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -431,7 +431,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: one half is sampled and expanded to all texts, so every text of the batch is the same; shows for batch_size above 1
+# %% copy_batch wrong (misconception one-text-for-all): one half is sampled and expanded to all texts, so every text of the batch is the same; shows for batch_size above 1
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -443,7 +443,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch right: one randint for all first halves, joined with itself along axis 1
+# %% copy_batch right (passed): one randint for all first halves, joined with itself along axis 1
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -455,7 +455,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch right: a loop that samples one text at a time and repeats it, then stack
+# %% copy_batch right (passed): a loop that samples one text at a time and repeats it, then stack
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:

@@ -1,22 +1,22 @@
-# %% gelu wrong: the factor in front of the bracket is 2 / π without the square root
+# %% gelu wrong (misconception root-forgotten): the factor in front of the bracket is 2 / π without the square root
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return x / 2 * (1 + torch.tanh(2 / torch.pi * (x + 0.044715 * x**3)))
 
 
-# %% gelu wrong: the bracket around 1 + tanh is missing, so the result is x / 2 plus the tanh
+# %% gelu wrong (misconception one-outside-the-bracket): the bracket around 1 + tanh is missing, so the result is x / 2 plus the tanh
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return x / 2 * 1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3))
 
 
-# %% gelu wrong: the exact GELU with erf instead of the form with tanh; differs by less than 0.0005
+# %% gelu wrong (misconception exact): the exact GELU with erf instead of the form with tanh; differs by less than 0.0005
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return x / 2 * (1 + torch.erf(x / 2**0.5))
 
 
-# %% gelu wrong: tanh is written out as (e^2u - 1) / (e^2u + 1), which is inf / inf = nan for large positive inputs (from about 10 on in float32)
+# %% gelu wrong (property finite_when_scaled): tanh is written out as (e^2u - 1) / (e^2u + 1), which is inf / inf = nan for large positive inputs (from about 10 on in float32)
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     inner = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)
@@ -24,20 +24,20 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return x / 2 * (1 + (grown - 1) / (grown + 1))
 
 
-# %% gelu wrong: x itself is clamped to -10 ... 10 to keep numbers finite, so every input above 10 returns 10 and gets no gradient
+# %% gelu wrong (property finite_when_scaled): x itself is clamped to -10 ... 10 to keep numbers finite, so every input above 10 returns 10 and gets no gradient
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     x = x.clamp(-10, 10)
     return 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
 
 
-# %% gelu right: the formula as on the page
+# %% gelu right (passed): the formula as on the page
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return x / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
 
 
-# %% gelu right: (1 + tanh u) / 2 written as the sigmoid of 2u, the cube factored
+# %% gelu right (passed): (1 + tanh u) / 2 written as the sigmoid of 2u, the cube factored
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     import math
@@ -46,7 +46,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return x * torch.sigmoid(2 * u)
 
 
-# %% MLP wrong: gelu is forgotten in forward, so the two linear layers are one linear map
+# %% MLP wrong (misconception no-bend): gelu is forgotten in forward, so the two linear layers are one linear map
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -60,7 +60,7 @@ class MLP(nn.Module):
         return self.c_proj(x)
 
 
-# %% MLP wrong: forward adds its input to the result; the addition to the stream belongs to the block
+# %% MLP wrong (misconception returns-its-input-too): forward adds its input to the result; the addition to the stream belongs to the block
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -73,7 +73,7 @@ class MLP(nn.Module):
         return x + self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP wrong: the hidden width is always 4 * d_model and the argument d_mlp is ignored; right only if d_mlp happens to be 4 * d_model
+# %% MLP wrong (misconception always-four-times): the hidden width is always 4 * d_model and the argument d_mlp is ignored; right only if d_mlp happens to be 4 * d_model
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -86,7 +86,7 @@ class MLP(nn.Module):
         return self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP wrong: c_proj is made without a bias; the shape of the output is right, but c_proj.bias does not exist
+# %% MLP wrong (structure): c_proj is made without a bias; the shape of the output is right, but c_proj.bias does not exist
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -99,7 +99,7 @@ class MLP(nn.Module):
         return self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP wrong: x is flattened to [positions, d_model] and never brought back to its shape; right for two axes, [batch * seq, d_model] for a batch of texts
+# %% MLP wrong (shape): x is flattened to [positions, d_model] and never brought back to its shape; right for two axes, [batch * seq, d_model] for a batch of texts
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -114,7 +114,7 @@ class MLP(nn.Module):
         return self.c_proj(wide)
 
 
-# %% MLP right: two assignments and one nested expression
+# %% MLP right (passed): two assignments and one nested expression
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -127,7 +127,7 @@ class MLP(nn.Module):
         return self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP right: the layers registered by add_module in a loop, forward as a chain of steps in a loop
+# %% MLP right (passed): the layers registered by add_module in a loop, forward as a chain of steps in a loop
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -142,7 +142,7 @@ class MLP(nn.Module):
         return x
 
 
-# %% Block wrong: post-norm, the norms act on the sums and attention and MLP read the stream without a norm
+# %% Block wrong (misconception post-norm): post-norm, the norms act on the sums and attention and MLP read the stream without a norm
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -159,7 +159,7 @@ class Block(nn.Module):
         return self.ln_2(x + self.mlp(x))
 
 
-# %% Block wrong: the MLP's result is returned instead of being added to the stream
+# %% Block wrong (misconception no-second-sum): the MLP's result is returned instead of being added to the stream
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -176,7 +176,7 @@ class Block(nn.Module):
         return self.mlp(self.ln_2(x))
 
 
-# %% Block wrong: attention and MLP both read the block's input; the MLP does not see what attention has just added
+# %% Block wrong (misconception side-by-side): attention and MLP both read the block's input; the MLP does not see what attention has just added
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -192,7 +192,7 @@ class Block(nn.Module):
         return x + self.attn(self.ln_1(x)) + self.mlp(self.ln_2(x))
 
 
-# %% Block wrong: the norms keep LayerNorm's default eps of 1e-6 instead of config.eps; shows only where the variance is small or eps is large
+# %% Block wrong (misconception eps-as-in-lesson-06): the norms keep LayerNorm's default eps of 1e-6 instead of config.eps; shows only where the variance is small or eps is large
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -209,7 +209,7 @@ class Block(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
-# %% Block wrong: the MLP reads through ln_1, and ln_2 is made but never used; a new block is right because both norms start equal, a trained or loaded one is wrong
+# %% Block wrong (misconception first-norm-twice): the MLP reads through ln_1, and ln_2 is made but never used; a new block is right because both norms start equal, a trained or loaded one is wrong
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -227,7 +227,7 @@ class Block(nn.Module):
         return x
 
 
-# %% Block right: positional arguments, two additions
+# %% Block right (passed): positional arguments, two additions
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -244,7 +244,7 @@ class Block(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
-# %% Block right: keyword arguments, a loop over the two pairs of norm and part
+# %% Block right (passed): keyword arguments, a loop over the two pairs of norm and part
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -265,7 +265,7 @@ class Block(nn.Module):
         return stream
 
 
-# %% GPT wrong: the last norm ln_f is made but not applied before the logits
+# %% GPT wrong (misconception no-final-norm): the last norm ln_f is made but not applied before the logits
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -284,7 +284,7 @@ class GPT(nn.Module):
         return x @ self.wte.weight.T
 
 
-# %% GPT wrong: an output layer of its own makes the logits; the head is not tied to wte and the model has extra parameters
+# %% GPT wrong (structure): an output layer of its own makes the logits; the head is not tied to wte and the model has extra parameters
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -304,7 +304,7 @@ class GPT(nn.Module):
         return self.head(self.ln_f(x))
 
 
-# %% GPT wrong: the ModuleList holds the same Block n_layers times, so all blocks share their parameters; shows with two or more layers
+# %% GPT wrong (structure): the ModuleList holds the same Block n_layers times, so all blocks share their parameters; shows with two or more layers
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -323,7 +323,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT wrong: the positions are made without device=tokens.device and stay on the CPU; fails as soon as model and tokens are on another device
+# %% GPT wrong (property moves_with_its_module): the positions are made without device=tokens.device and stay on the CPU; fails as soon as model and tokens are on another device
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -343,7 +343,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT wrong: ln_f is applied inside the loop, after every block, so later blocks get a rescaled stream; right with one layer only
+# %% GPT wrong (misconception final-norm-every-block): ln_f is applied inside the loop, after every block, so later blocks get a rescaled stream; right with one layer only
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -363,7 +363,7 @@ class GPT(nn.Module):
         return x @ self.wte.weight.T
 
 
-# %% GPT right: arange on the tokens' device, product with the transposed embeddings
+# %% GPT right (passed): arange on the tokens' device, product with the transposed embeddings
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -382,7 +382,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT right: the blocks appended in a loop, the first rows of wpe.weight as positions, nn.functional.linear as the tied head
+# %% GPT right (passed): the blocks appended in a loop, the first rows of wpe.weight as positions, nn.functional.linear as the tied head
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -406,7 +406,7 @@ class GPT(nn.Module):
         return nn.functional.linear(normalised, self.wte.weight)
 
 
-# %% gpt2_state wrong: the norms keep the file's names weight and bias instead of w and b (ln_1, ln_2 and ln_f)
+# %% gpt2_state wrong (misconception norms-by-their-names): the norms keep the file's names weight and bias instead of w and b (ln_1, ln_2 and ln_f)
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -431,7 +431,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: every tensor with two axes is transposed, also the embeddings wte and wpe, which must keep their layout
+# %% gpt2_state wrong (misconception embedding-turned): every tensor with two axes is transposed, also the embeddings wte and wpe, which must keep their layout
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -457,7 +457,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: attn.c_proj.weight is not transposed; it is square, so loading gives no error and only the numbers are wrong
+# %% gpt2_state wrong (misconception out_proj-not-turned): attn.c_proj.weight is not transposed; it is square, so loading gives no error and only the numbers are wrong
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -482,7 +482,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: the block's number is read as the single character name[2], so from block 10 on the names are wrong ("h.10.ln_1.weight" becomes "blocks.1..ln_1.w")
+# %% gpt2_state wrong (property names_fit_the_model): the block's number is read as the single character name[2], so from block 10 on the names are wrong ("h.10.ln_1.weight" becomes "blocks.1..ln_1.w")
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -504,7 +504,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: the bias of c_attn is cut as if queries, keys and values alternated (entries 0::3, 1::3, 2::3) and not as three blocks one after the other; hidden while biases are 0
+# %% gpt2_state wrong (property from_which_tensor): the bias of c_attn is cut as if queries, keys and values alternated (entries 0::3, 1::3, 2::3) and not as three blocks one after the other; hidden while biases are 0
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -529,7 +529,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state right: a loop over the blocks, each tensor by its own name, split for c_attn
+# %% gpt2_state right (passed): a loop over the blocks, each tensor by its own name, split for c_attn
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -554,7 +554,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state right: a loop over the file's tensors that takes each name apart at its dots, chunk after the transpose for c_attn
+# %% gpt2_state right (passed): a loop over the file's tensors that takes each name apart at its dots, chunk after the transpose for c_attn
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -578,7 +578,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% generate_cached wrong: each pass runs the whole text through the model and nothing is kept; the tokens are right, but earlier positions go through the model again in every pass
+# %% generate_cached wrong (property keeps_keys_and_values): each pass runs the whole text through the model and nothing is kept; the tokens are right, but earlier positions go through the model again in every pass
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -592,7 +592,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: there is no causal mask, so in the first pass the positions of the prompt attend to later positions; right for a prompt of one token
+# %% generate_cached wrong (misconception prompt-without-a-mask): there is no causal mask, so in the first pass the positions of the prompt attend to later positions; right for a prompt of one token
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -616,7 +616,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: kept stores only the keys and values of the newest pass instead of the joined ones; the first two new tokens are right, from the third pass on the prompt is lost
+# %% generate_cached wrong (misconception prompt-forgotten): kept stores only the keys and values of the newest pass instead of the joined ones; the first two new tokens are right, from the third pass on the prompt is lost
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -645,7 +645,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: the loop stops without appending when all texts choose the last token of the vocabulary, GPT-2's end of text; the result can then be shorter than n_tokens demands
+# %% generate_cached wrong (misconception ends-at-the-last-token): the loop stops without appending when all texts choose the last token of the vocabulary, GPT-2's end of text; the result can then be shorter than n_tokens demands
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -674,7 +674,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: done grows by 1 after every pass, also after the prompt, so the new tokens get the position vectors of positions 1, 2, ...; right for a prompt of one token
+# %% generate_cached wrong (misconception position-counts-the-passes): done grows by 1 after every pass, also after the prompt, so the new tokens get the position vectors of positions 1, 2, ...; right for a prompt of one token
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -702,7 +702,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached right: split_heads and merge_heads, masked softmax written out, a mask shifted by done
+# %% generate_cached right (passed): split_heads and merge_heads, masked softmax written out, a mask shifted by done
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -729,7 +729,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached right: scaled_dot_product_attention with a table of visible positions, heads split by unflatten, argmax of the last row with keepdim
+# %% generate_cached right (passed): scaled_dot_product_attention with a table of visible positions, heads split by unflatten, argmax of the last row with keepdim
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)

@@ -1,4 +1,4 @@
-# %% logit_lens wrong: the readings are compared with the embeddings without going through ln_f
+# %% logit_lens wrong (misconception no-final-norm): the readings are compared with the embeddings without going through ln_f
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -9,7 +9,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: the reading before the first block is missing, so there are n_layers rows and not n_layers + 1
+# %% logit_lens wrong (misconception no-embeddings): the reading before the first block is missing, so there are n_layers rows and not n_layers + 1
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -20,7 +20,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: the stream is overwritten by its normalised copy, and the next block gets this copy; row 0 is right, the rows after it are wrong
+# %% logit_lens wrong (misconception normed-from-the-start): the stream is overwritten by its normalised copy, and the next block gets this copy; row 0 is right, the rows after it are wrong
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -32,7 +32,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: removes the last block from model.blocks after each run and never puts the blocks back; the first call is right, afterwards the model has no blocks
+# %% logit_lens wrong (property as_it_was): removes the last block from model.blocks after each run and never puts the blocks back; the first call is right, afterwards the model has no blocks
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     rows = [model(tokens)[0, -1]]
@@ -42,7 +42,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: the readings are normalised by hand with mean and variance, without the w and b of ln_f; right for a new model (w 1, b 0), wrong for a trained one
+# %% logit_lens wrong (difference milestone): the readings are normalised by hand with mean and variance, without the w and b of ln_f; right for a new model (w 1, b 0), wrong for a trained one
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -56,7 +56,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return normalised @ model.wte.weight.T
 
 
-# %% logit_lens right: the model's parts one after another, all readings stacked and normalised at once
+# %% logit_lens right (passed): the model's parts one after another, all readings stacked and normalised at once
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -67,7 +67,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return model.ln_f(torch.stack(streams)) @ model.wte.weight.T
 
 
-# %% logit_lens right: one run of the model with hooks that note what goes into each block and into ln_f, removed in finally
+# %% logit_lens right (passed): one run of the model with hooks that note what goes into each block and into ln_f, removed in finally
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     readings, hooks = [], []
@@ -88,7 +88,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% patch_stream wrong: the direction is exchanged, a vector of the clean run is put into the run of corrupted and the logits for corrupted are returned
+# %% patch_stream wrong (misconception other-way-round): the direction is exchanged, a vector of the clean run is put into the run of corrupted and the logits for corrupted are returned
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -108,7 +108,7 @@ def patch_stream(
     return model.ln_f(patched) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the vector is replaced after block `layer` and not before it, so the patch comes one block too late
+# %% patch_stream wrong (misconception after-the-block): the vector is replaced after block `layer` and not before it, so the patch comes one block too late
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -127,7 +127,7 @@ def patch_stream(
     return model.ln_f(mine) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the vector is replaced before block `layer` and again before every later block (>= instead of ==); right only for the last block
+# %% patch_stream wrong (misconception in-every-later-block): the vector is replaced before block `layer` and again before every later block (>= instead of ==); right only for the last block
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -146,7 +146,7 @@ def patch_stream(
     return model.ln_f(mine) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: only the first text of the batch is patched (index 0 on the batch axis); right for a single text
+# %% patch_stream wrong (misconception first-text-only): only the first text of the batch is patched (index 0 on the batch axis); right for a single text
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -166,7 +166,7 @@ def patch_stream(
     return model.ln_f(mine) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the hook sits on ln_1 of the block, so attention reads the twin's vector, but the stream itself, which ln_2 and later blocks read, keeps the clean vector
+# %% patch_stream wrong (misconception only-what-attention-reads): the hook sits on ln_1 of the block, so attention reads the twin's vector, but the stream itself, which ln_2 and later blocks read, keeps the clean vector
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -194,7 +194,7 @@ def patch_stream(
         hook.remove()
 
 
-# %% patch_stream right: both texts through the first blocks by hand, one vector copied, the rest of the blocks for clean alone
+# %% patch_stream right (passed): both texts through the first blocks by hand, one vector copied, the rest of the blocks for clean alone
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -215,7 +215,7 @@ def patch_stream(
     return model.ln_f(mine) @ model.wte.weight.T
 
 
-# %% patch_stream right: two runs of the model with a pre-hook on the block, first to remember and then to replace by torch.where, removed in finally
+# %% patch_stream right (passed): two runs of the model with a pre-hook on the block, first to remember and then to replace by torch.where, removed in finally
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -243,7 +243,7 @@ def patch_stream(
     return logits
 
 
-# %% without_head wrong: the slice is on axis 1, so positions head * width to (head + 1) * width are set to zero for all heads and not the head's entries at all positions
+# %% without_head wrong (property which_entries_are_zero): the slice is on axis 1, so positions head * width to (head + 1) * width are set to zero for all heads and not the head's entries at all positions
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -263,7 +263,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head wrong: the slice starts at entry head instead of head * width, so for every head but 0 entries of the wrong heads are set to zero
+# %% without_head wrong (property which_entries_are_zero): the slice starts at entry head instead of head * width, so for every head but 0 entries of the wrong heads are set to zero
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -283,7 +283,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head wrong: hook.remove() stands after the return and never runs; the logits of the first call are right, but the head stays switched off in the model
+# %% without_head wrong (misconception hook-left): hook.remove() stands after the return and never runs; the logits of the first call are right, but the head stays switched off in the model
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -301,7 +301,7 @@ def without_head(
     hook.remove()
 
 
-# %% without_head wrong: the head's entries are set to zero at the last position only and not at every position
+# %% without_head wrong (misconception last-position-only): the head's entries are set to zero at the last position only and not at every position
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -321,7 +321,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head wrong: sets the head's columns of out_proj.weight to zero and restores them from `saved`, which is the same memory and no copy; the logits are right, but the model has lost these weights
+# %% without_head wrong (misconception weights-left): sets the head's columns of out_proj.weight to zero and restores them from `saved`, which is the same memory and no copy; the logits are right, but the model has lost these weights
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -338,7 +338,7 @@ def without_head(
     return logits
 
 
-# %% without_head right: a hook that sets a slice of a copy to zero, removed in finally
+# %% without_head right (passed): a hook that sets a slice of a copy to zero, removed in finally
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -358,7 +358,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head right: the entries of the head by comparison of entry // width, masked_fill, the hook's handle as a context manager
+# %% without_head right (passed): the entries of the head by comparison of entry // width, masked_fill, the hook's handle as a context manager
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -376,7 +376,7 @@ def without_head(
     return logits
 
 
-# %% induction_score wrong: takes the weight on position i, the same token itself, and not on position i + 1 after it
+# %% induction_score wrong (misconception same-token): takes the weight on position i, the same token itself, and not on position i + 1 after it
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -384,7 +384,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return pattern[..., n + i, i].mean(dim=-1)
 
 
-# %% induction_score wrong: query and key axes are exchanged, it reads row i + 1 and column n + i; almost all of these weights lie in the future and are 0 under a causal mask
+# %% induction_score wrong (misconception turned): query and key axes are exchanged, it reads row i + 1 and column n + i; almost all of these weights lie in the future and are 0 under a causal mask
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -392,14 +392,14 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return pattern[..., i + 1, n + i].mean(dim=-1)
 
 
-# %% induction_score wrong: takes the whole diagonal with offset 1 - n, which has n + 1 entries; the additional entry, query n - 1 on key 0, belongs to the first list
+# %% induction_score wrong (misconception from-the-end-of-the-first): takes the whole diagonal with offset 1 - n, which has n + 1 entries; the additional entry, query n - 1 on key 0, belongs to the first list
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
     return pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1).mean(dim=-1)
 
 
-# %% induction_score wrong: the last query 2n - 1 (i = n - 1, key n) is left out, so the mean is over n - 1 weights and not over n
+# %% induction_score wrong (misconception last-query-missing): the last query 2n - 1 (i = n - 1, key n) is left out, so the mean is over n - 1 weights and not over n
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -407,7 +407,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return torch.stack(weights, dim=-1).mean(dim=-1)
 
 
-# %% induction_score wrong: diagonal() without dim1 and dim2 takes the diagonal of the first two axes; right for a single pattern, wrong as soon as axes of batch or heads come before
+# %% induction_score wrong (shape): diagonal() without dim1 and dim2 takes the diagonal of the first two axes; right for a single pattern, wrong as soon as axes of batch or heads come before
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -415,7 +415,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return second_list.diagonal().mean(dim=-1)
 
 
-# %% induction_score right: a loop that adds the n weights
+# %% induction_score right (passed): a loop that adds the n weights
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -425,7 +425,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return total / n
 
 
-# %% induction_score right: the square of rows n to 2n - 1 and columns 1 to n, its main diagonal on the last two axes, the mean
+# %% induction_score right (passed): the square of rows n to 2n - 1 and columns 1 to n, its main diagonal on the last two axes, the mean
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.size(-2) // 2

@@ -1,4 +1,4 @@
-# %% count_pairs wrong: the loop goes in steps of two, so only every second pair is counted ([7, 7, 7] gives 1, [1, 2, 3] lacks (2, 3))
+# %% count_pairs wrong (misconception two-by-two): the loop goes in steps of two, so only every second pair is counted ([7, 7, 7] gives 1, [1, 2, 3] lacks (2, 3))
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -8,7 +8,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: a pair that is new starts at 1 and is then increased, so every count is one too high
+# %% count_pairs wrong (property as_many_as_neighbours): a pair that is new starts at 1 and is then increased, so every count is one too high
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -17,7 +17,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: most_common sorts the pairs by their count, so the dict is not in the order in which the pairs first occur; the counts are right
+# %% count_pairs wrong (property first_met_first): most_common sorts the pairs by their count, so the dict is not in the order in which the pairs first occur; the counts are right
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     from collections import Counter
@@ -26,7 +26,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return dict(counter.most_common())
 
 
-# %% count_pairs wrong: the dict is a default argument and is kept between calls, so a second call adds to the counts of the first call
+# %% count_pairs wrong (property starts_anew): the dict is a default argument and is kept between calls, so a second call adds to the counts of the first call
 def count_pairs(ids: list[int], counts={}) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     for pair in zip(ids, ids[1:]):
@@ -37,7 +37,7 @@ def count_pairs(ids: list[int], counts={}) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs wrong: pop(0) empties the caller's list down to one id; the counts are right, but the page uses ids again afterwards
+# %% count_pairs wrong (property leaves_its_inputs): pop(0) empties the caller's list down to one id; the counts are right, but the page uses ids again afterwards
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     counts = {}
@@ -48,7 +48,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return counts
 
 
-# %% count_pairs right: collections.Counter over the zipped neighbours, turned into a dict
+# %% count_pairs right (passed): collections.Counter over the zipped neighbours, turned into a dict
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     from collections import Counter
@@ -56,7 +56,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return dict(Counter(zip(ids, ids[1:])))
 
 
-# %% count_pairs right: a loop over positions that compares each id with the previous id, with if and else
+# %% count_pairs right (passed): a loop over positions that compares each id with the previous id, with if and else
 def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     """Count how often each pair of neighbours occurs in ids, in the order in which the pairs first occur."""
     result = {}
@@ -69,7 +69,7 @@ def count_pairs(ids: list[int]) -> dict[tuple[int, int], int]:
     return result
 
 
-# %% merge wrong: after a merge the loop goes on by one place only, so the second id of the pair stays in the list ([104, 101] gives [256, 101])
+# %% merge wrong (misconception second-left-behind): after a merge the loop goes on by one place only, so the second id of the pair stays in the list ([104, 101] gives [256, 101])
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = []
@@ -81,7 +81,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge wrong: the loop stops after the first pair, so only the first occurrence is replaced
+# %% merge wrong (misconception first-only): the loop stops after the first pair, so only the first occurrence is replaced
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = list(ids)
@@ -92,7 +92,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge wrong: goes through the ids from the right instead of the left, so [7, 7, 7] with the pair (7, 7) gives [7, 256] instead of [256, 7]
+# %% merge wrong (misconception from-the-right): goes through the ids from the right instead of the left, so [7, 7, 7] with the pair (7, 7) gives [7, 256] instead of [256, 7]
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     merged = list(ids)
@@ -102,7 +102,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge wrong: replaces inside a string of numbers, so parts of longer numbers match too: the pair (1, 2) is also found in [11, 2] and in [1, 25]
+# %% merge wrong (misconception as-a-string): replaces inside a string of numbers, so parts of longer numbers match too: the pair (1, 2) is also found in [11, 2] and in [1, 25]
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     text = " ".join(str(i) for i in ids)
@@ -110,7 +110,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return [int(number) for number in text.split()]
 
 
-# %% merge wrong: the result is right, but a sentinel -1 is appended to the caller's list ids and never removed, so the list ids is changed
+# %% merge wrong (property leaves_its_inputs): the result is right, but a sentinel -1 is appended to the caller's list ids and never removed, so the list ids is changed
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     ids.append(-1)  # so that ids[i + 1] always exists
@@ -125,7 +125,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return merged
 
 
-# %% merge right: a copy of the list is shortened in place with slices, in a while loop from the left
+# %% merge right (passed): a copy of the list is shortened in place with slices, in a while loop from the left
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     out = list(ids)
@@ -137,7 +137,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return out
 
 
-# %% merge right: a for loop with a flag that skips the second id of a merged pair
+# %% merge right (passed): a for loop with a flag that skips the second id of a merged pair
 def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     """Return the ids with new_id in place of the pair, wherever the pair occurs; do not change the list ids."""
     result, skip = [], False
@@ -152,7 +152,7 @@ def merge(ids: list[int], pair: tuple[int, int], new_id: int) -> list[int]:
     return result
 
 
-# %% train_bpe wrong: counts once and takes the n_merges most frequent pairs of bytes, without merging and counting again; only the first merge is sure to be right
+# %% train_bpe wrong (misconception counted-once): counts once and takes the n_merges most frequent pairs of bytes, without merging and counting again; only the first merge is sure to be right
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     counts = count_pairs(list(text.encode()))
@@ -160,7 +160,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return {pair: 256 + i for i, pair in enumerate(best)}
 
 
-# %% train_bpe wrong: the dict is the wrong way round, {new id: pair} instead of {pair: new id}
+# %% train_bpe wrong (misconception ids-to-pairs): the dict is the wrong way round, {new id: pair} instead of {pair: new id}
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -173,7 +173,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: the last entry of the sorted pairs is taken, so in a tie the pair that occurs last wins instead of the pair that occurs first
+# %% train_bpe wrong (misconception ties-to-the-last): the last entry of the sorted pairs is taken, so in a tie the pair that occurs last wins instead of the pair that occurs first
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -186,7 +186,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: stops when the winner occurs only once, so there are fewer than n_merges merges for a short text; the page says to merge it all the same
+# %% train_bpe wrong (misconception only-what-repeats): stops when the winner occurs only once, so there are fewer than n_merges merges for a short text; the page says to merge it all the same
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.encode())
@@ -201,7 +201,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe wrong: strip removes spaces and line ends at both ends of the text before training, so pairs there are not counted: the first merge of " a a" is (97, 32) instead of (32, 97)
+# %% train_bpe wrong (property texts): strip removes spaces and line ends at both ends of the text before training, so pairs there are not counted: the first merge of " a a" is (97, 32) instead of (32, 97)
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids = list(text.strip().encode("utf-8"))
@@ -217,7 +217,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe right: a for loop over the new ids with count_pairs, max and merge
+# %% train_bpe right (passed): a for loop over the new ids with count_pairs, max and merge
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     ids, merges = list(text.encode()), {}
@@ -231,7 +231,7 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return merges
 
 
-# %% train_bpe right: everything by hand in one function, with its own counting, its own search for the winner and its own merging
+# %% train_bpe right (passed): everything by hand in one function, with its own counting, its own search for the winner and its own merging
 def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     """Return the first n_merges merges of byte-pair encoding, as {pair: new id}, starting from the bytes of text."""
     sequence = [byte for byte in text.encode("utf-8")]
@@ -258,28 +258,28 @@ def train_bpe(text: str, n_merges: int) -> dict[tuple[int, int], int]:
     return table
 
 
-# %% to_str_tokens wrong: encodes with str.encode, so the numbers of the UTF-8 bytes are decoded as if they were GPT-2's ids
+# %% to_str_tokens wrong (difference): encodes with str.encode, so the numbers of the UTF-8 bytes are decoded as if they were GPT-2's ids
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = text.encode()
     return [tokenizer.decode(i) for i in ids]
 
 
-# %% to_str_tokens wrong: decodes all ids together and splits the text at its spaces, so the list has words instead of tokens, without their spaces
+# %% to_str_tokens wrong (difference): decodes all ids together and splits the text at its spaces, so the list has words instead of tokens, without their spaces
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = tokenizer.encode(text)
     return tokenizer.decode(ids).split(" ")
 
 
-# %% to_str_tokens wrong: looks the pieces up in the vocabulary and only turns Ġ back into a space, so a line end shows as Ċ and é as Ã©; right for plain words
+# %% to_str_tokens wrong (misconception only-the-space-translated): looks the pieces up in the vocabulary and only turns Ġ back into a space, so a line end shows as Ċ and é as Ã©; right for plain words
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     piece_of = {i: piece for piece, i in tokenizer.get_vocab().items()}
     return [piece_of[i].replace("Ġ", " ") for i in tokenizer.encode(text)]
 
 
-# %% to_str_tokens wrong: takes the difference between decoded prefixes, so of an emoji cut into several tokens some tokens become empty or the whole emoji instead of �
+# %% to_str_tokens wrong (misconception new-text-of-longer-beginnings): takes the difference between decoded prefixes, so of an emoji cut into several tokens some tokens become empty or the whole emoji instead of �
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     ids = tokenizer.encode(text)
@@ -291,7 +291,7 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return pieces
 
 
-# %% to_str_tokens wrong: the ids are the keys of a dict, so a token that occurs again in the text is listed only once
+# %% to_str_tokens wrong (misconception each-token-once): the ids are the keys of a dict, so a token that occurs again in the text is listed only once
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     strings = {}
@@ -300,13 +300,13 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return list(strings.values())
 
 
-# %% to_str_tokens right: a list comprehension that decodes each id
+# %% to_str_tokens right (passed): a list comprehension that decodes each id
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     return [tokenizer.decode(i) for i in tokenizer.encode(text)]
 
 
-# %% to_str_tokens right: a loop with append that decodes a list of one id each time
+# %% to_str_tokens right (passed): a loop with append that decodes a list of one id each time
 def to_str_tokens(text: str, tokenizer) -> list[str]:
     """Return the text of each token, in order."""
     pieces = []
@@ -316,20 +316,20 @@ def to_str_tokens(text: str, tokenizer) -> list[str]:
     return pieces
 
 
-# %% next_token_probs wrong: takes the logits at the first position instead of the last position
+# %% next_token_probs wrong (misconception first-position): takes the logits at the first position instead of the last position
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return logits[:, 0].softmax(dim=-1)
 
 
-# %% next_token_probs wrong: logits[-1] is the last text, not the last position, so the result has shape [seq, vocab] with the probabilities of one text
+# %% next_token_probs wrong (misconception last-text): logits[-1] is the last text, not the last position, so the result has shape [seq, vocab] with the probabilities of one text
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits[-1]
     return torch.softmax(last, dim=-1)
 
 
-# %% next_token_probs wrong: divides by the sum over all texts, so with several texts each row sums to less than one; right for a batch of one text
+# %% next_token_probs wrong (difference milestone): divides by the sum over all texts, so with several texts each row sums to less than one; right for a batch of one text
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits[:, -1, :]
@@ -337,13 +337,13 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return powers / powers.sum()
 
 
-# %% next_token_probs wrong: squeeze removes the batch axis when there is one text, so the result has shape [vocab] instead of [1, vocab]
+# %% next_token_probs wrong (misconception loses-the-batch): squeeze removes the batch axis when there is one text, so the result has shape [vocab] instead of [1, vocab]
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     return torch.softmax(logits[:, -1:], dim=-1).squeeze()
 
 
-# %% next_token_probs wrong: works in place on a view, so the caller's logits are overwritten at the last position and a second call with them gives other probabilities
+# %% next_token_probs wrong (property leaves_its_inputs): works in place on a view, so the caller's logits are overwritten at the last position and a second call with them gives other probabilities
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits[:, -1]
@@ -352,14 +352,14 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return last / last.sum(dim=-1, keepdim=True)
 
 
-# %% next_token_probs right: the exponential of log_softmax at the last position
+# %% next_token_probs right (passed): the exponential of log_softmax at the last position
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     last = logits.select(1, logits.shape[1] - 1)
     return torch.log_softmax(last, dim=1).exp()
 
 
-# %% next_token_probs right: a loop over the texts, softmax of a vector, then stack
+# %% next_token_probs right (passed): a loop over the texts, softmax of a vector, then stack
 def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, "batch vocab"]:
     """Return, for each text, the probability of every token to come after the last position."""
     rows = []
@@ -368,7 +368,7 @@ def next_token_probs(logits: Float[Tensor, "batch seq vocab"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% generate wrong: returns only the new tokens, without the text before them
+# %% generate wrong (misconception only-the-new): returns only the new tokens, without the text before them
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     new_tokens = []
@@ -379,7 +379,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return torch.stack(new_tokens, dim=1)
 
 
-# %% generate wrong: the model runs once before the loop, so the same token is appended n_tokens times; right for n_tokens = 1
+# %% generate wrong (misconception no-feedback): the model runs once before the loop, so the same token is appended n_tokens times; right for n_tokens = 1
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     logits = model(tokens).logits[:, -1]
@@ -389,7 +389,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: the loop ends as soon as a text gets the token <|endoftext|>, although the page says that no token ends the loop early; too few new tokens then
+# %% generate wrong (misconception stops-at-the-end): the loop ends as soon as a text gets the token <|endoftext|>, although the page says that no token ends the loop early; too few new tokens then
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
@@ -400,7 +400,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: the best token of the first text is appended to every text of the batch; right for a batch of one text
+# %% generate wrong (misconception first-text-only): the best token of the first text is appended to every text of the batch; right for a batch of one text
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     for _ in range(n_tokens):
@@ -409,7 +409,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate wrong: the model reads only the last 16 tokens instead of the whole text, so texts longer than 16 tokens can go on differently
+# %% generate wrong (property sizes): the model reads only the last 16 tokens instead of the whole text, so texts longer than 16 tokens can go on differently
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     context = 16
@@ -420,7 +420,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return tokens
 
 
-# %% generate right: a loop with argmax(keepdim=True) and hstack
+# %% generate right (passed): a loop with argmax(keepdim=True) and hstack
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     longer = tokens
@@ -430,7 +430,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return longer
 
 
-# %% generate right: a table of the final size is made first and filled column by column, with max(...).indices
+# %% generate right (passed): a table of the final size is made first and filled column by column, with max(...).indices
 def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch seq_and_new"]:
     """Continue each text greedily by n_tokens tokens."""
     batch, seq = tokens.shape
@@ -442,7 +442,7 @@ def generate(model, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tens
     return result
 
 
-# %% sample wrong: multiplies the logits by the temperature instead of dividing, so a high temperature makes the choice less random; right at temperature 1
+# %% sample wrong (misconception temperature-upside-down): multiplies the logits by the temperature instead of dividing, so a high temperature makes the choice less random; right at temperature 1
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -459,7 +459,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
 
 
-# %% sample wrong: the axis of multinomial's one sample is not removed, so the result has shape [batch, 1] instead of [batch]
+# %% sample wrong (misconception keeps-the-axis): the axis of multinomial's one sample is not removed, so the result has shape [batch, 1] instead of [batch]
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -476,7 +476,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator)
 
 
-# %% sample wrong: one random number is used for all rows, so the rows are not sampled independently: equal rows always get the same token
+# %% sample wrong (property draws_from_its_generator): one random number is used for all rows, so the rows are not sampled independently: equal rows always get the same token
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -495,7 +495,7 @@ def sample(
     return token.clamp(max=logits.shape[-1] - 1)
 
 
-# %% sample wrong: the k-th best logit is taken before the division but compared with the divided logits, so at temperatures other than 1 too many or too few tokens (even none) are left
+# %% sample wrong (raised): the k-th best logit is taken before the division but compared with the divided logits, so at temperatures other than 1 too many or too few tokens (even none) are left
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -512,7 +512,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
 
-# %% sample wrong: /= divides the caller's logits in place, so a second call with the same logits is divided by the temperature twice
+# %% sample wrong (property leaves_its_inputs): /= divides the caller's logits in place, so a second call with the same logits is divided by the temperature twice
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -529,7 +529,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(dim=1)
 
 
-# %% sample right: sort finds the k-th best logit, torch.where hides the rest, one call of multinomial for the batch
+# %% sample right (passed): sort finds the k-th best logit, torch.where hides the rest, one call of multinomial for the batch
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:
@@ -548,7 +548,7 @@ def sample(
     return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
 
 
-# %% sample right: a loop over the rows, with topk and multinomial for one row at a time
+# %% sample right (passed): a loop over the rows, with topk and multinomial for one row at a time
 def sample(
     logits: Float[Tensor, "batch vocab"], temperature: float, top_k: int, generator: torch.Generator
 ) -> Int[Tensor, "batch"]:

@@ -1,46 +1,46 @@
-# %% scaled_context_vec_2 wrong: divides the scores by d_k instead of its square root
+# %% scaled_context_vec_2 wrong (misconception divided-by-d_k): divides the scores by d_k instead of its square root
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / d_k, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: the division comes after the softmax, so the weights sum to 0.71 instead of one
+# %% scaled_context_vec_2 wrong (misconception scaled-too-late): the division comes after the softmax, so the weights sum to 0.71 instead of one
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2, dim=-1) / d_k**0.5
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: d_k**1 / 2 is half of d_k, not its root; here this is 1, so the scores are not divided at all
+# %% scaled_context_vec_2 wrong (misconception not-scaled): d_k**1 / 2 is half of d_k, not its root; here this is 1, so the scores are not divided at all
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / (d_k**1 / 2), dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: divides by the root of the number of tokens (6) instead of the root of d_k (2)
+# %% scaled_context_vec_2 wrong (misconception root-of-the-length): divides by the root of the number of tokens (6) instead of the root of d_k (2)
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(attn_scores_2 / len(keys) ** 0.5, dim=-1)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 wrong: the scores are computed again with the key of journey in place of its query
+# %% scaled_context_vec_2 wrong (difference milestone): the scores are computed again with the key of journey in place of its query
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = torch.softmax(keys @ key_2 / d_k**0.5, dim=0)
 scaled_context_vec_2 = attn_weights_2 @ values
 
 
-# %% scaled_context_vec_2 right: multiplies by d_k to the power of -0.5, and adds the weighted values with Python's sum
+# %% scaled_context_vec_2 right (passed): multiplies by d_k to the power of -0.5, and adds the weighted values with Python's sum
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 attn_weights_2 = F.softmax(attn_scores_2 * d_k**-0.5, dim=0)
 scaled_context_vec_2 = sum(weight * value for weight, value in zip(attn_weights_2, values))
 
 
-# %% scaled_context_vec_2 right: the softmax by hand from the query and the keys, then einsum
+# %% scaled_context_vec_2 right (passed): the softmax by hand from the query and the keys, then einsum
 d_k = keys.shape[-1]
 # The weights from the divided scores, then the mix of the values.
 scaled = (keys @ query_2) / torch.sqrt(torch.tensor(float(d_k)))
@@ -49,7 +49,7 @@ attn_weights_2 = powers / powers.sum()
 scaled_context_vec_2 = torch.einsum("t,td->d", attn_weights_2, values)
 
 
-# %% SelfAttention_v1 wrong: the softmax runs along dim=0, so the columns sum to one instead of the rows
+# %% SelfAttention_v1 wrong (misconception wrong-axis): the softmax runs along dim=0, so the columns sum to one instead of the rows
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -68,7 +68,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: the matrices are plain tensors instead of nn.Parameter, so the layer has no parameters and training cannot change them
+# %% SelfAttention_v1 wrong (structure): the matrices are plain tensors instead of nn.Parameter, so the layer has no parameters and training cannot change them
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -86,7 +86,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: forward uses the page's W_query, W_key and W_value without self, so the layer's own parameters are ignored; with seed 123 and size 3 by 2 the numbers are right
+# %% SelfAttention_v1 wrong (structure): forward uses the page's W_query, W_key and W_value without self, so the layer's own parameters are ignored; with seed 123 and size 3 by 2 the numbers are right
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -104,7 +104,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v1 wrong: divides by the root of the page's d_k, which is always 2, instead of the width of the layer's own keys; right only for d_out = 2
+# %% SelfAttention_v1 wrong (misconception root-of-2): divides by the root of the page's d_k, which is always 2, instead of the width of the layer's own keys; right only for d_out = 2
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -121,7 +121,7 @@ class SelfAttention_v1(nn.Module):
         return weights @ v
 
 
-# %% SelfAttention_v1 wrong: requires_grad=False is copied from the earlier cell, so the parameters get no gradient and training cannot change them; the output is right
+# %% SelfAttention_v1 wrong (property lets_gradients_through): requires_grad=False is copied from the earlier cell, so the parameters get no gradient and training cannot change them; the output is right
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -140,7 +140,7 @@ class SelfAttention_v1(nn.Module):
         return attn_weights @ values
 
 
-# %% SelfAttention_v1 right: three plain assignments, F.softmax and the method matmul
+# %% SelfAttention_v1 right (passed): three plain assignments, F.softmax and the method matmul
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -159,7 +159,7 @@ class SelfAttention_v1(nn.Module):
         return torch.matmul(attn, v)
 
 
-# %% SelfAttention_v1 right: the parameters are made in a loop with setattr, forward uses einsum and a softmax by hand with the row's largest score subtracted
+# %% SelfAttention_v1 right (passed): the parameters are made in a loop with setattr, forward uses einsum and a softmax by hand with the row's largest score subtracted
 class SelfAttention_v1(nn.Module):
     def __init__(self, d_in: int, d_out: int):
         super().__init__()
@@ -176,7 +176,7 @@ class SelfAttention_v1(nn.Module):
         return torch.einsum("qk,kd->qd", weights, values)
 
 
-# %% SelfAttention_v2 wrong: multiplies by the weight of each nn.Linear without the transpose (and without bias): raises a RuntimeError if d_in and d_out differ, wrong numbers if they are equal
+# %% SelfAttention_v2 wrong (raised): multiplies by the weight of each nn.Linear without the transpose (and without bias): raises a RuntimeError if d_in and d_out differ, wrong numbers if they are equal
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -194,7 +194,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: the table of scores is transposed (keys @ queries.T), so a row belongs to a key and not to a query
+# %% SelfAttention_v2 wrong (misconception query-and-key-swapped): the table of scores is transposed (keys @ queries.T), so a row belongs to a key and not to a query
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -213,7 +213,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: forward uses only the weights of the layers, so with qkv_bias=True the biases exist but have no effect; right without bias
+# %% SelfAttention_v2 wrong (property uses_everything): forward uses only the weights of the layers, so with qkv_bias=True the biases exist but have no effect; right without bias
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -231,7 +231,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: the root of d_out is rounded down to an integer (1 for d_out = 2), so the scores are divided by too little unless d_out is a square number
+# %% SelfAttention_v2 wrong (difference milestone): the root of d_out is rounded down to an integer (1 for d_out = 2), so the scores are divided by too little unless d_out is a square number
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -248,7 +248,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ values
 
 
-# %% SelfAttention_v2 wrong: exp without subtracting the largest score overflows for large inputs, and nan_to_num then hides the nan as weights of 0, so the row does not sum to one
+# %% SelfAttention_v2 wrong (property finite_when_scaled): exp without subtracting the largest score overflows for large inputs, and nan_to_num then hides the nan as weights of 0, so the row does not sum to one
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -265,7 +265,7 @@ class SelfAttention_v2(nn.Module):
         return weights @ v
 
 
-# %% SelfAttention_v2 right: the three layers are called, then matrix products and the method softmax
+# %% SelfAttention_v2 right (passed): the three layers are called, then matrix products and the method softmax
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -281,7 +281,7 @@ class SelfAttention_v2(nn.Module):
         return scores.softmax(dim=-1) @ self.W_value(x)
 
 
-# %% SelfAttention_v2 right: torch's own F.scaled_dot_product_attention, with an axis for the batch added and removed
+# %% SelfAttention_v2 right (passed): torch's own F.scaled_dot_product_attention, with an axis for the batch added and removed
 class SelfAttention_v2(nn.Module):
     def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False):
         super().__init__()
@@ -294,7 +294,7 @@ class SelfAttention_v2(nn.Module):
         return F.scaled_dot_product_attention(q, k, v).squeeze(0)
 
 
-# %% copy_weights wrong: reshapes the weights to [d_in, d_out] instead of transposing them, so the shapes are right but the numbers are in the wrong places
+# %% copy_weights wrong (misconception reshaped): reshapes the weights to [d_in, d_out] instead of transposing them, so the shapes are right but the numbers are in the wrong places
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     for name in ("W_query", "W_key", "W_value"):
@@ -303,7 +303,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         setattr(v1, name, nn.Parameter(weight.clone().reshape(target.shape)))
 
 
-# %% copy_weights wrong: the third line is copied from the second and W_value gets the weights of v2.W_key
+# %% copy_weights wrong (misconception key-copied-twice): the third line is copied from the second and W_value gets the weights of v2.W_key
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(v2.W_query.weight.detach().T.clone())
@@ -311,7 +311,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value = nn.Parameter(v2.W_key.weight.detach().T.clone())
 
 
-# %% copy_weights wrong: the way through numpy copies nothing (numpy and from_numpy share memory), so training one layer changes the other
+# %% copy_weights wrong (misconception shares-memory): the way through numpy copies nothing (numpy and from_numpy share memory), so training one layer changes the other
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     for name in ("W_query", "W_key", "W_value"):
@@ -319,7 +319,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         setattr(v1, name, nn.Parameter(torch.from_numpy(array.T)))
 
 
-# %% copy_weights wrong: the transpose is also stored in v2, so v2's own weights have the wrong layout afterwards; v1 is right
+# %% copy_weights wrong (misconception v2-turned): the transpose is also stored in v2, so v2's own weights have the wrong layout afterwards; v1 is right
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     for name in ("W_query", "W_key", "W_value"):
@@ -328,7 +328,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         setattr(v1, name, nn.Parameter(layer.weight.detach().clone()))
 
 
-# %% copy_weights wrong: the copies are parameters with requires_grad=False, so v1 computes the same but cannot be trained
+# %% copy_weights wrong (misconception frozen): the copies are parameters with requires_grad=False, so v1 computes the same but cannot be trained
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     v1.W_query = nn.Parameter(v2.W_query.weight.T.clone(), requires_grad=False)
@@ -336,7 +336,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     v1.W_value = nn.Parameter(v2.W_value.weight.T.clone(), requires_grad=False)
 
 
-# %% copy_weights right: copies into the existing parameters of v1 with copy_, under no_grad
+# %% copy_weights right (passed): copies into the existing parameters of v1 with copy_, under no_grad
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     with torch.no_grad():
@@ -345,7 +345,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         v1.W_value.copy_(v2.W_value.weight.T)
 
 
-# %% copy_weights right: makes new parameters from detached, transposed clones, in a loop over the names
+# %% copy_weights right (passed): makes new parameters from detached, transposed clones, in a loop over the names
 def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
     """Make v1 compute what v2 computes, with its own copies of the weights."""
     for name in ["W_query", "W_key", "W_value"]:
@@ -354,7 +354,7 @@ def copy_weights(v2: nn.Module, v1: nn.Module) -> None:
         setattr(v1, name, nn.Parameter(copied))
 
 
-# %% compute_attn_weights wrong: the mask is read the wrong way round: where it is True the score becomes -inf, so the visible tokens are hidden
+# %% compute_attn_weights wrong (misconception true-means-blocked): the mask is read the wrong way round: where it is True the score becomes -inf, so the visible tokens are hidden
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -369,7 +369,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights wrong: divides by the root of d_model (the width of x) instead of the root of d_head; right only if the two are equal
+# %% compute_attn_weights wrong (misconception root-of-d_model): divides by the root of d_model (the width of x) instead of the root of d_head; right only if the two are equal
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -384,7 +384,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights wrong: the mask comes after the softmax and the rows are divided again; if a hidden score is much larger than the visible ones, their weights underflow to 0 and 0 / 0 gives nan in a row with visible tokens
+# %% compute_attn_weights wrong (property finite_when_scaled): the mask comes after the softmax and the rows are divided again; if a hidden score is much larger than the visible ones, their weights underflow to 0 and 0 / 0 gives nan in a row with visible tokens
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -400,7 +400,7 @@ def compute_attn_weights(
     return weights
 
 
-# %% compute_attn_weights wrong: logical_not_ inverts the caller's mask in place, so a second call with the same mask hides the visible tokens
+# %% compute_attn_weights wrong (property leaves_its_inputs): logical_not_ inverts the caller's mask in place, so a second call with the same mask hides the visible tokens
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -416,7 +416,7 @@ def compute_attn_weights(
     return torch.softmax(scores, dim=-1)
 
 
-# %% compute_attn_weights wrong: the scores are divided by the root of d_head only if there is no mask; with a mask the division is missing
+# %% compute_attn_weights wrong (difference milestone): the scores are divided by the root of d_head only if there is no mask; with a mask the division is missing
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -432,7 +432,7 @@ def compute_attn_weights(
     return torch.softmax(masked, dim=-1)
 
 
-# %% compute_attn_weights right: torch.where puts -inf where the mask is False, the division is by the root of W_K's second axis
+# %% compute_attn_weights right (passed): torch.where puts -inf where the mask is False, the division is by the root of W_K's second axis
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -447,7 +447,7 @@ def compute_attn_weights(
     return scores.softmax(dim=-1)
 
 
-# %% compute_attn_weights right: einsum for the scores, and the logarithm of the mask (0 or -inf) is added to them
+# %% compute_attn_weights right (passed): einsum for the scores, and the logarithm of the mask (0 or -inf) is added to them
 def compute_attn_weights(
     W_Q: Float[Tensor, "d_model d_head"],
     W_K: Float[Tensor, "d_model d_head"],
@@ -463,7 +463,7 @@ def compute_attn_weights(
     return F.softmax(scores, dim=1)
 
 
-# %% SingleHeadAttention wrong: returns (output, weights) every time, also without return_weights, so layer(x) is a tuple instead of a tensor
+# %% SingleHeadAttention wrong (structure): returns (output, weights) every time, also without return_weights, so layer(x) is a tuple instead of a tensor
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -482,7 +482,7 @@ class SingleHeadAttention(nn.Module):
         return weights @ v, weights
 
 
-# %% SingleHeadAttention wrong: the weights mix the inputs x instead of the values, so v_layer is never used
+# %% SingleHeadAttention wrong (misconception inputs-as-values): the weights mix the inputs x instead of the values, so v_layer is never used
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -503,7 +503,7 @@ class SingleHeadAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% SingleHeadAttention wrong: the weights are detached before the mix, so the output is right but q_layer and k_layer get no gradient and are not trained
+# %% SingleHeadAttention wrong (property lets_gradients_through): the weights are detached before the mix, so the output is right but q_layer and k_layer get no gradient and are not trained
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -525,7 +525,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: the mask is stored in self.mask and never cleared, so a later call without a mask still uses the mask of an earlier call
+# %% SingleHeadAttention wrong (property state): the mask is stored in self.mask and never cleared, so a later call without a mask still uses the mask of an earlier call
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -550,7 +550,7 @@ class SingleHeadAttention(nn.Module):
         return output
 
 
-# %% SingleHeadAttention wrong: divides by the root of k.shape[1], which is d_model for one text but the number of tokens for a batch of texts
+# %% SingleHeadAttention wrong (difference milestone): divides by the root of k.shape[1], which is d_model for one text but the number of tokens for a batch of texts
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -571,7 +571,7 @@ class SingleHeadAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% SingleHeadAttention right: matrix products with transpose(-2, -1) and masked_fill
+# %% SingleHeadAttention right (passed): matrix products with transpose(-2, -1) and masked_fill
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()
@@ -592,7 +592,7 @@ class SingleHeadAttention(nn.Module):
         return weights @ values
 
 
-# %% SingleHeadAttention right: einsum with ... for the batch, a helper method for the weights, and torch.where for the mask
+# %% SingleHeadAttention right (passed): einsum with ... for the batch, a helper method for the weights, and torch.where for the mask
 class SingleHeadAttention(nn.Module):
     def __init__(self, d_model: int):
         super().__init__()

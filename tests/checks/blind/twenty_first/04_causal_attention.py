@@ -1,10 +1,10 @@
-# %% get_mask wrong: triu(diagonal=1) gives the table of the hidden positions: True is on the future, False on itself and the past (the whole table is inverted)
+# %% get_mask wrong (misconception true-means-blocked): triu(diagonal=1) gives the table of the hidden positions: True is on the future, False on itself and the past (the whole table is inverted)
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.triu(torch.ones(size, size, dtype=torch.bool), diagonal=1)
 
 
-# %% get_mask wrong: the mask is True from two positions before to the row itself (a window of three) instead of the whole past; correct up to size 3, row 3 and later miss the early positions
+# %% get_mask wrong (misconception only-the-last-three): the mask is True from two positions before to the row itself (a window of three) instead of the whole past; correct up to size 3, row 3 and later miss the early positions
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size, dtype=torch.bool)
@@ -13,13 +13,13 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return mask
 
 
-# %% get_mask wrong: the table holds floats 1.0 and 0.0, not booleans, so ~get_mask(n) raises a TypeError later
+# %% get_mask wrong (dtype): the table holds floats 1.0 and 0.0, not booleans, so ~get_mask(n) raises a TypeError later
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.tril(torch.ones(size, size))
 
 
-# %% get_mask wrong: the loop over the rows starts at 1, so row 0 has no True at all (position 0 cannot see itself); the other rows are right
+# %% get_mask wrong (difference): the loop over the rows starts at 1, so row 0 has no True at all (position 0 cannot see itself); the other rows are right
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size).bool()
@@ -29,7 +29,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return mask
 
 
-# %% get_mask wrong: the table of the first call is kept and only sliced later, so a later call with a larger size returns a table that is too small
+# %% get_mask wrong (shape): the table of the first call is kept and only sliced later, so a later call with a larger size returns a table that is too small
 kept_mask = {}
 
 
@@ -40,14 +40,14 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return kept_mask["mask"][:size, :size]
 
 
-# %% get_mask right: compares row numbers with column numbers by broadcasting
+# %% get_mask right (passed): compares row numbers with column numbers by broadcasting
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     positions = torch.arange(size)
     return positions[None, :] <= positions[:, None]
 
 
-# %% get_mask right: a loop over the rows fills the first i + 1 cells of a boolean table
+# %% get_mask right (passed): a loop over the rows fills the first i + 1 cells of a boolean table
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     table = torch.zeros((size, size), dtype=torch.bool)
@@ -56,7 +56,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return table
 
 
-# %% masked_then_renormalised wrong: the two steps are in the wrong order: the rows are divided by their sum before the masking, so after it they sum to less than one
+# %% masked_then_renormalised wrong (misconception not-renormalised): the two steps are in the wrong order: the rows are divided by their sum before the masking, so after it they sum to less than one
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -65,7 +65,7 @@ def masked_then_renormalised(
     return weights * mask
 
 
-# %% masked_then_renormalised wrong: a second softmax over the visible weights instead of a division by their sum; the rows sum to one, but the visible weights lose their proportions (they become too equal)
+# %% masked_then_renormalised wrong (misconception weights-taken-for-scores): a second softmax over the visible weights instead of a division by their sum; the rows sum to one, but the visible weights lose their proportions (they become too equal)
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -74,7 +74,7 @@ def masked_then_renormalised(
     return torch.softmax(visible, dim=-1)
 
 
-# %% masked_then_renormalised wrong: the argument mask is ignored and get_mask is used, so every mask that is not causal gives the wrong result
+# %% masked_then_renormalised wrong (raised): the argument mask is ignored and get_mask is used, so every mask that is not causal gives the wrong result
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -83,7 +83,7 @@ def masked_then_renormalised(
     return masked / masked.sum(dim=-1, keepdim=True)
 
 
-# %% masked_then_renormalised wrong: the sum is over dim=1, which is the keys in a single table but the queries in a batch, so with a batch axis the columns are normalised and the rows do not sum to one
+# %% masked_then_renormalised wrong (misconception second-axis): the sum is over dim=1, which is the keys in a single table but the queries in a batch, so with a batch axis the columns are normalised and the rows do not sum to one
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -93,7 +93,7 @@ def masked_then_renormalised(
     return masked / row_sums
 
 
-# %% masked_then_renormalised wrong: the row sums are clamped to at least 0.01, so a row whose visible weights add up to less than 0.01 does not sum to one afterwards
+# %% masked_then_renormalised wrong (property rows_sum_to_one): the row sums are clamped to at least 0.01, so a row whose visible weights add up to less than 0.01 does not sum to one afterwards
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -103,7 +103,7 @@ def masked_then_renormalised(
     return masked / total
 
 
-# %% masked_then_renormalised right: torch.where sets the hidden weights to 0, then each row is divided by its sum with keepdim
+# %% masked_then_renormalised right (passed): torch.where sets the hidden weights to 0, then each row is divided by its sum with keepdim
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -112,7 +112,7 @@ def masked_then_renormalised(
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-# %% masked_then_renormalised right: masked_fill, then the row sums by einsum, with a new last axis for the division
+# %% masked_then_renormalised right (passed): masked_fill, then the row sums by einsum, with a new last axis for the division
 def masked_then_renormalised(
     weights: Float[Tensor, "... query key"], mask: Bool[Tensor, "query key"]
 ) -> Float[Tensor, "... query key"]:
@@ -122,7 +122,7 @@ def masked_then_renormalised(
     return visible / totals.unsqueeze(-1)
 
 
-# %% causal_attn_weights wrong: the softmax runs over dim=-2 (down the columns), so the columns sum to one and not the rows
+# %% causal_attn_weights wrong (misconception wrong-axis): the softmax runs over dim=-2 (down the columns), so the columns sum to one and not the rows
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     mask = get_mask(scores.shape[-1]).to(scores.device)
@@ -130,7 +130,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(masked / d_k**0.5, dim=-2)
 
 
-# %% causal_attn_weights wrong: the division by the square root of d_k comes after the softmax, so each row sums to 1 / sqrt(d_k) and the scores are not scaled (right only for d_k = 1)
+# %% causal_attn_weights wrong (misconception scaled-too-late): the division by the square root of d_k comes after the softmax, so each row sums to 1 / sqrt(d_k) and the scores are not scaled (right only for d_k = 1)
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     mask = get_mask(scores.shape[-1]).to(scores.device)
@@ -138,7 +138,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(masked, dim=-1) / d_k**0.5
 
 
-# %% causal_attn_weights wrong: hidden positions are recognised by a product of 0 with the mask, so a visible score that is exactly 0 is hidden too (nan in row 0 if its score is 0)
+# %% causal_attn_weights wrong (misconception zeros-hidden-too): hidden positions are recognised by a product of 0 with the mask, so a visible score that is exactly 0 is hidden too (nan in row 0 if its score is 0)
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     masked = scores * get_mask(scores.shape[-1]).to(scores.device)
@@ -146,7 +146,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(masked / d_k**0.5, dim=-1)
 
 
-# %% causal_attn_weights wrong: softmax by hand that subtracts the largest score of the whole tensor, hidden scores included, instead of each row's largest visible score; a row far below this maximum underflows to 0 / 0 = nan
+# %% causal_attn_weights wrong (property finite): softmax by hand that subtracts the largest score of the whole tensor, hidden scores included, instead of each row's largest visible score; a row far below this maximum underflows to 0 / 0 = nan
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     mask = get_mask(scores.shape[-1]).to(scores.device)
@@ -155,7 +155,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-# %% causal_attn_weights wrong: scores /= ... scales the argument in place, so the caller's scores change (a second call gives other weights) and scores that require a gradient raise a RuntimeError
+# %% causal_attn_weights wrong (property leaves_its_inputs): scores /= ... scales the argument in place, so the caller's scores change (a second call gives other weights) and scores that require a gradient raise a RuntimeError
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     scores /= d_k**0.5
@@ -163,7 +163,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.softmax(scores.masked_fill(hidden, -torch.inf), dim=-1)
 
 
-# %% causal_attn_weights right: torch.where puts -inf on the future, then scale and softmax method
+# %% causal_attn_weights right (passed): torch.where puts -inf on the future, then scale and softmax method
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     visible = get_mask(scores.size(-1)).to(scores.device)
@@ -171,7 +171,7 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return torch.where(visible, scaled, torch.full_like(scaled, -torch.inf)).softmax(dim=-1)
 
 
-# %% causal_attn_weights right: adds a table of 0 and -inf, and computes the softmax as exp(score - logsumexp)
+# %% causal_attn_weights right (passed): adds a table of 0 and -inf, and computes the softmax as exp(score - logsumexp)
 def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float[Tensor, "... seq seq"]:
     """Return, for each row, a softmax over its own position and the past, with exactly 0 on the future."""
     seq = scores.shape[-1]
@@ -180,34 +180,34 @@ def causal_attn_weights(scores: Float[Tensor, "... seq seq"], d_k: int) -> Float
     return (logits - logits.logsumexp(dim=-1, keepdim=True)).exp()
 
 
-# %% inverted_dropout wrong: the brackets around 1 - p are missing, so the result is x * keep - p: nothing is enlarged and p is subtracted everywhere
+# %% inverted_dropout wrong (difference milestone): the brackets around 1 - p are missing, so the result is x * keep - p: nothing is enlarged and p is subtracted everywhere
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return x * keep / 1 - p
 
 
-# %% inverted_dropout wrong: keep is read the wrong way round: the entries where keep is True become 0, and the others are kept and enlarged
+# %% inverted_dropout wrong (misconception keeps-the-dropped): keep is read the wrong way round: the entries where keep is True become 0, and the others are kept and enlarged
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     dropped = x.masked_fill(keep, 0.0)
     return dropped / (1 - p)
 
 
-# %% inverted_dropout wrong: divides by the share of True in this keep instead of by 1 - p, so the factor depends on the random choice (and an all-False keep gives nan)
+# %% inverted_dropout wrong (misconception by-what-happened): divides by the share of True in this keep instead of by 1 - p, so the factor depends on the random choice (and an all-False keep gives nan)
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     survived = keep.float().mean()
     return torch.where(keep, x / survived, torch.zeros_like(x))
 
 
-# %% inverted_dropout wrong: divides by p instead of by 1 - p, which is the same only for p = 0.5
+# %% inverted_dropout wrong (raised): divides by p instead of by 1 - p, which is the same only for p = 0.5
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     scale = 1 / p
     return x * keep * scale
 
 
-# %% inverted_dropout wrong: the values are right, but the result is a new tensor built from Python floats, so no gradient flows back to x
+# %% inverted_dropout wrong (property lets_gradients_through): the values are right, but the result is a new tensor built from Python floats, so no gradient flows back to x
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     values = []
@@ -216,13 +216,13 @@ def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: floa
     return torch.tensor(values).reshape(x.shape)
 
 
-# %% inverted_dropout right: masked_fill with 0 where keep is False, then a division by 1 - p
+# %% inverted_dropout right (passed): masked_fill with 0 where keep is False, then a division by 1 - p
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     return x.masked_fill(~keep, 0.0) / (1 - p)
 
 
-# %% inverted_dropout right: builds a tensor of factors, 0 or 1 / (1 - p), and multiplies x by it
+# %% inverted_dropout right (passed): builds a tensor of factors, 0 or 1 / (1 - p), and multiplies x by it
 def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Set x to 0 where keep is False; enlarge the rest so that the mean over many random keeps is x."""
     survival = 1.0 - p
@@ -230,7 +230,7 @@ def inverted_dropout(x: Float[Tensor, "..."], keep: Bool[Tensor, "..."], p: floa
     return torch.mul(x, factors)
 
 
-# %% CausalAttention wrong: dropout acts on the context vectors (after the product with the values) instead of on the weights; visible only in training mode with dropout > 0
+# %% CausalAttention wrong (misconception dropout-on-the-output): dropout acts on the context vectors (after the product with the values) instead of on the weights; visible only in training mode with dropout > 0
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -251,7 +251,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights @ values)
 
 
-# %% CausalAttention wrong: softmax over dim=1, which in a batch is the axis of the queries, so the columns and not the rows of the weights sum to one
+# %% CausalAttention wrong (misconception wrong-axis): softmax over dim=1, which in a batch is the axis of the queries, so the columns and not the rows of the weights sum to one
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -272,7 +272,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ v
 
 
-# %% CausalAttention wrong: forward calls F.dropout(weights, p) without the training flag, so weights are dropped after eval() too
+# %% CausalAttention wrong (misconception drops-in-eval): forward calls F.dropout(weights, p) without the training flag, so weights are dropped after eval() too
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -293,7 +293,7 @@ class CausalAttention(nn.Module):
         return weights @ values
 
 
-# %% CausalAttention wrong: the scores are divided by the square root of d_in (the width of x) instead of d_out (the width of the keys); right only if d_in equals d_out
+# %% CausalAttention wrong (misconception root-of-d_in): the scores are divided by the square root of d_in (the width of x) instead of d_out (the width of the keys); right only if d_in equals d_out
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -313,7 +313,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ self.W_value(x)
 
 
-# %% CausalAttention wrong: hidden scores become -1e9 instead of -inf; with large inputs visible scores can lie below -1e9, and then the weight goes to the future
+# %% CausalAttention wrong (property causal): hidden scores become -1e9 instead of -inf; with large inputs visible scores can lie below -1e9, and then the weight goes to the future
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -334,7 +334,7 @@ class CausalAttention(nn.Module):
         return self.dropout(weights) @ values
 
 
-# %% CausalAttention right: a buffer of hidden positions cut to the length of the text, masked_fill with -inf, products by einsum
+# %% CausalAttention right (passed): a buffer of hidden positions cut to the length of the text, masked_fill with -inf, products by einsum
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()
@@ -355,7 +355,7 @@ class CausalAttention(nn.Module):
         return torch.einsum("bqk,bkd->bqd", weights, self.W_value(x))
 
 
-# %% CausalAttention right: no buffer; forward makes a mask on the device of x at each call and uses torch.where
+# %% CausalAttention right (passed): no buffer; forward makes a mask on the device of x at each call and uses torch.where
 class CausalAttention(nn.Module):
     def __init__(self, d_in: int, d_out: int, context_length: int, dropout: float, qkv_bias: bool = False):
         super().__init__()

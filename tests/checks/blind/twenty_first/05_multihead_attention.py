@@ -1,4 +1,4 @@
-# %% MultiHeadAttentionWrapper wrong: the results are concatenated along dim=1 (the positions) instead of the last axis, so the shape is [batch, heads * seq, d_out]
+# %% MultiHeadAttentionWrapper wrong (misconception in-a-row): the results are concatenated along dim=1 (the positions) instead of the last axis, so the shape is [batch, heads * seq, d_out]
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -14,7 +14,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=1)
 
 
-# %% MultiHeadAttentionWrapper wrong: each head gets the width d_out // num_heads, although each layer should return d_out entries; the result has d_out entries instead of num_heads * d_out
+# %% MultiHeadAttentionWrapper wrong (misconception split-d_out): each head gets the width d_out // num_heads, although each layer should return d_out entries; the result has d_out entries instead of num_heads * d_out
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -31,7 +31,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: dropout and qkv_bias are exchanged in the call of CausalAttention; unnoticed with dropout 0.0 and qkv_bias False, but qkv_bias=True drops every weight in training and dropout > 0 gives biases and no dropout
+# %% MultiHeadAttentionWrapper wrong (misconception dropout-and-bias-swapped): dropout and qkv_bias are exchanged in the call of CausalAttention; unnoticed with dropout 0.0 and qkv_bias False, but qkv_bias=True drops every weight in training and dropout > 0 gives biases and no dropout
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -47,7 +47,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: [layer] * num_heads puts the same layer in the list several times, so all heads share their parameters and give the same result
+# %% MultiHeadAttentionWrapper wrong (misconception one-head-repeated): [layer] * num_heads puts the same layer in the list several times, so all heads share their parameters and give the same result
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -62,7 +62,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat(results, dim=-1)
 
 
-# %% MultiHeadAttentionWrapper wrong: the results are stacked along a new last axis and flattened, so the entries of the heads alternate (entry 0 of all heads, then entry 1 of all heads) instead of head after head; right only for d_out = 1 or one head
+# %% MultiHeadAttentionWrapper wrong (misconception interleaved): the results are stacked along a new last axis and flattened, so the entries of the heads alternate (entry 0 of all heads, then entry 1 of all heads) instead of head after head; right only for d_out = 1 or one head
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -79,7 +79,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return results.flatten(start_dim=-2)
 
 
-# %% MultiHeadAttentionWrapper right: nn.ModuleList from a comprehension, torch.cat along the last axis
+# %% MultiHeadAttentionWrapper right (passed): nn.ModuleList from a comprehension, torch.cat along the last axis
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -95,7 +95,7 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.cat([head(x) for head in self.heads], dim=-1)
 
 
-# %% MultiHeadAttentionWrapper right: the list is filled with append in a loop; the results are stacked in front of the entries and flattened
+# %% MultiHeadAttentionWrapper right (passed): the list is filled with append in a loop; the results are stacked in front of the entries and flattened
 class MultiHeadAttentionWrapper(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -117,14 +117,14 @@ class MultiHeadAttentionWrapper(nn.Module):
         return torch.stack(outputs, dim=2).flatten(2)
 
 
-# %% split_heads wrong: the heads are not moved in front of the positions: the shape is [batch, seq, num_heads, d_head]
+# %% split_heads wrong (misconception not-transposed): the heads are not moved in front of the positions: the shape is [batch, seq, num_heads, d_head]
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch_size, seq, d_out = x.shape
     return x.reshape(batch_size, seq, num_heads, d_out // num_heads)
 
 
-# %% split_heads wrong: the width is cut into [d_head, num_heads] instead of [num_heads, d_head], so head h gets the entries h, h + num_heads, h + 2 * num_heads, ... and not neighbouring entries
+# %% split_heads wrong (misconception interleaved): the width is cut into [d_head, num_heads] instead of [num_heads, d_head], so head h gets the entries h, h + num_heads, h + 2 * num_heads, ... and not neighbouring entries
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     b, seq, d_out = x.shape
@@ -132,21 +132,21 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return x.permute(0, 3, 1, 2)
 
 
-# %% split_heads wrong: x.split(num_heads) makes pieces of num_heads entries instead of num_heads pieces; right only if num_heads equals d_head (for example 2 heads of 2)
+# %% split_heads wrong (misconception num_heads-and-d_head-swapped): x.split(num_heads) makes pieces of num_heads entries instead of num_heads pieces; right only if num_heads equals d_head (for example 2 heads of 2)
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     pieces = x.split(num_heads, dim=-1)
     return torch.stack(pieces, dim=1)
 
 
-# %% split_heads wrong: positions and entries are exchanged first and the result is reshaped to [.., seq, d_head]; each head holds its own numbers, but they are in the wrong cells (right only for d_head = 1 or seq = 1)
+# %% split_heads wrong (difference rearranged): positions and entries are exchanged first and the result is reshaped to [.., seq, d_head]; each head holds its own numbers, but they are in the wrong cells (right only for d_head = 1 or seq = 1)
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     batch_size, seq, d_out = x.shape
     return x.transpose(1, 2).reshape(batch_size, num_heads, seq, d_out // num_heads)
 
 
-# %% split_heads wrong: the split is done in numpy on a detached array, so the values are right but no gradient flows back to x
+# %% split_heads wrong (property lets_gradients_through): the split is done in numpy on a detached array, so the values are right but no gradient flows back to x
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     import numpy as np
@@ -155,13 +155,13 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return torch.from_numpy(np.stack(heads, axis=1))
 
 
-# %% split_heads right: unflatten the last axis, then transpose heads and positions
+# %% split_heads right (passed): unflatten the last axis, then transpose heads and positions
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     return x.unflatten(-1, (num_heads, x.shape[-1] // num_heads)).transpose(1, 2)
 
 
-# %% split_heads right: a loop slices the entries of each head, and torch.stack puts the heads on a new axis 1
+# %% split_heads right (passed): a loop slices the entries of each head, and torch.stack puts the heads on a new axis 1
 def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Tensor, "batch num_heads seq d_head"]:
     """Head h gets entries h * d_head to (h + 1) * d_head of every position."""
     width = x.shape[2] // num_heads
@@ -171,53 +171,53 @@ def split_heads(x: Float[Tensor, "batch seq d_out"], num_heads: int) -> Float[Te
     return torch.stack(heads, dim=1)
 
 
-# %% merge_heads wrong: reshape without moving the heads behind the positions first, so each output row mixes numbers of several positions of one head; the shape is right
+# %% merge_heads wrong (misconception not-transposed): reshape without moving the heads behind the positions first, so each output row mixes numbers of several positions of one head; the shape is right
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     b, num_heads, seq, d_head = x.shape
     return x.reshape(b, seq, num_heads * d_head)
 
 
-# %% merge_heads wrong: the heads are concatenated along the positions (dim=1 of each head), so the shape is [batch, num_heads * seq, d_head]
+# %% merge_heads wrong (misconception strung-along-the-positions): the heads are concatenated along the positions (dim=1 of each head), so the shape is [batch, num_heads * seq, d_head]
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return torch.cat([x[:, h] for h in range(x.shape[1])], dim=1)
 
 
-# %% merge_heads wrong: view on a transposed tensor: it works on the direct result of split_heads, but raises a RuntimeError for a contiguous x such as weights @ values, because the transpose is then not contiguous
+# %% merge_heads wrong (misconception view-after-transpose): view on a transposed tensor: it works on the direct result of split_heads, but raises a RuntimeError for a contiguous x such as weights @ values, because the transpose is then not contiguous
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     b, num_heads, seq, d_head = x.shape
     return x.transpose(1, 2).view(b, seq, num_heads * d_head)
 
 
-# %% merge_heads wrong: permute puts the heads last, so the entries of the heads alternate in each row instead of standing head after head; right only for d_head = 1 or one head
+# %% merge_heads wrong (misconception interleaved): permute puts the heads last, so the entries of the heads alternate in each row instead of standing head after head; right only for d_head = 1 or one head
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return x.permute(0, 2, 3, 1).flatten(start_dim=2)
 
 
-# %% merge_heads wrong: squeeze() without an axis removes every axis of size 1, not only the heads' axis: with a batch of one text (or one position) the result lacks an axis
+# %% merge_heads wrong (shape): squeeze() without an axis removes every axis of size 1, not only the heads' axis: with a batch of one text (or one position) the result lacks an axis
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     heads = [piece.squeeze() for piece in x.split(1, dim=1)]
     return torch.cat(heads, dim=-1)
 
 
-# %% merge_heads right: transpose heads and positions, then flatten the last two axes
+# %% merge_heads right (passed): transpose heads and positions, then flatten the last two axes
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     return x.transpose(1, 2).flatten(2)
 
 
-# %% merge_heads right: unbind the heads and concatenate them along the last axis
+# %% merge_heads right (passed): unbind the heads and concatenate them along the last axis
 def merge_heads(x: Float[Tensor, "batch num_heads seq d_head"]) -> Float[Tensor, "batch seq d_out"]:
     """Undo split_heads."""
     each_head = torch.unbind(x, dim=1)
     return torch.cat(each_head, dim=-1)
 
 
-# %% MultiHeadAttention wrong: the scores are divided by the square root of d_out (all heads together) instead of the width of one head; right only for one head
+# %% MultiHeadAttention wrong (misconception root-of-d_out): the scores are divided by the square root of d_out (all heads together) instead of the width of one head; right only for one head
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -242,7 +242,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ values))
 
 
-# %% MultiHeadAttention wrong: after the heads have mixed their values, the result is reshaped to [batch, seq, d_out] without moving the heads behind the positions, so out_proj gets numbers of other positions (later ones too)
+# %% MultiHeadAttention wrong (misconception merged-without-transpose): after the heads have mixed their values, the result is reshaped to [batch, seq, d_out] without moving the heads behind the positions, so out_proj gets numbers of other positions (later ones too)
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -267,7 +267,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(context)
 
 
-# %% MultiHeadAttention wrong: out_proj is made with bias=qkv_bias, so by default it has no bias, although it should always have one
+# %% MultiHeadAttention wrong (misconception out_proj-asks-qkv_bias): out_proj is made with bias=qkv_bias, so by default it has no bias, although it should always have one
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -292,7 +292,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ values))
 
 
-# %% MultiHeadAttention wrong: the softmax is computed as exp(score) / sum without subtracting a maximum, so large inputs overflow to inf / inf or 0 / 0 = nan; small inputs are right
+# %% MultiHeadAttention wrong (property finite_when_scaled): the softmax is computed as exp(score) / sum without subtracting a maximum, so large inputs overflow to inf / inf or 0 / 0 = nan; small inputs are right
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -322,7 +322,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(self.dropout(weights) @ values))
 
 
-# %% MultiHeadAttention wrong: the kept mask is only assigned to self, not registered as a buffer, so it stays on the CPU when the layer moves to another device
+# %% MultiHeadAttention wrong (property moves_with_its_module): the kept mask is only assigned to self, not registered as a buffer, so it stays on the CPU when the layer moves to another device
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -350,7 +350,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ v))
 
 
-# %% MultiHeadAttention right: uses split_heads, causal_attn_weights and merge_heads, without a kept mask
+# %% MultiHeadAttention right (passed): uses split_heads, causal_attn_weights and merge_heads, without a kept mask
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -373,7 +373,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(merge_heads(weights @ v))
 
 
-# %% MultiHeadAttention right: a buffer for the mask, unflatten instead of split_heads, einsum for scores and mixing, heads kept behind the positions
+# %% MultiHeadAttention right (passed): a buffer for the mask, unflatten instead of split_heads, einsum for scores and mixing, heads kept behind the positions
 class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_in: int, d_out: int, context_length: int, dropout: float, num_heads: int, qkv_bias: bool = False
@@ -405,7 +405,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(mixed.flatten(2))
 
 
-# %% all_head_patterns wrong: the biases are left out: queries are x @ W_Q and keys are x @ W_K
+# %% all_head_patterns wrong (misconception no-biases): the biases are left out: queries are x @ W_Q and keys are x @ W_K
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -417,7 +417,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: the scores are keys @ queries.T instead of queries @ keys.T, so the table of scores is transposed before the mask and the softmax
+# %% all_head_patterns wrong (misconception query-and-key-swapped): the scores are keys @ queries.T instead of queries @ keys.T, so the table of scores is transposed before the mask and the softmax
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -430,7 +430,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: the two biases are unpacked in the wrong order, so the queries get the keys' bias and the keys get the queries' bias
+# %% all_head_patterns wrong (misconception biases-swapped): the two biases are unpacked in the wrong order, so the queries get the keys' bias and the keys get the queries' bias
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -443,7 +443,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns wrong: causal_attn_weights gets the square root of d_head as d_k and takes the root again, so the scores are divided by the fourth root and the patterns are too sharp
+# %% all_head_patterns wrong (difference): causal_attn_weights gets the square root of d_head as d_k and takes the root again, so the scores are divided by the fourth root and the patterns are too sharp
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     tokens, x = gpt2.get_pre_attn(prompt)
@@ -455,7 +455,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return patterns
 
 
-# %% all_head_patterns wrong: the list of patterns lies outside the function and is never emptied, so a second call also returns the patterns of the first (or fails in torch.stack if the texts have different lengths)
+# %% all_head_patterns wrong (raised): the list of patterns lies outside the function and is never emptied, so a second call also returns the patterns of the first (or fails in torch.stack if the texts have different lengths)
 collected = []
 
 
@@ -469,7 +469,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(collected)
 
 
-# %% all_head_patterns right: a loop over the heads collects the patterns, which are stacked at the end
+# %% all_head_patterns right (passed): a loop over the heads collects the patterns, which are stacked at the end
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     _, x = gpt2.get_pre_attn(prompt)
@@ -481,7 +481,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return torch.stack(patterns)
 
 
-# %% all_head_patterns right: the matrices and biases of all heads are stacked first, then one einsum each for queries, keys and scores
+# %% all_head_patterns right (passed): the matrices and biases of all heads are stacked first, then one einsum each for queries, keys and scores
 def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq seq"]:
     """Return the model's own patterns: what each head of layer 0 attends to, biases included."""
     x = gpt2.get_pre_attn(prompt)[1]
@@ -493,7 +493,7 @@ def all_head_patterns(prompt: str, n_heads: int) -> Float[Tensor, "n_heads seq s
     return causal_attn_weights(scores, d_k=W_K.shape[-1])
 
 
-# %% head_kind wrong: "previous" is measured on diagonal(1), the position after the row's own, which is always hidden; a previous-token head is never found
+# %% head_kind wrong (misconception next-for-previous): "previous" is measured on diagonal(1), the position after the row's own, which is always hidden; a previous-token head is never found
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     seq = len(pattern)
@@ -507,7 +507,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return best if means[best] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: the largest mean is compared with 1.4 times the second largest mean instead of 1.4 times the mean of a uniform head
+# %% head_kind wrong (misconception against-the-second): the largest mean is compared with 1.4 times the second largest mean instead of 1.4 times the mean of a uniform head
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     means = {
@@ -521,7 +521,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return "other"
 
 
-# %% head_kind wrong: the kinds are tested one after another and the first one over the threshold is returned, not the largest; if two are over it, "previous" wins over a larger "current" or "first"
+# %% head_kind wrong (misconception first-over-the-bar): the kinds are tested one after another and the first one over the threshold is returned, not the largest; if two are over it, "previous" wins over a larger "current" or "first"
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     rows = range(2, len(pattern))
@@ -538,7 +538,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return "other"
 
 
-# %% head_kind wrong: the mean of the uniform head is taken over all rows, 0 and 1 included, so the threshold is too high and weaker heads become "other"; the three means are right
+# %% head_kind wrong (property means): the mean of the uniform head is taken over all rows, 0 and 1 included, so the threshold is too high and weaker heads become "other"; the three means are right
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     seq = pattern.shape[0]
@@ -552,7 +552,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return kind if means[kind] >= 1.4 * uniform else "other"
 
 
-# %% head_kind wrong: diagonal(-1)[2:] begins at row 3, because the diagonal below the main one already begins at row 1, so the mean for "previous" lacks row 2 (and is nan for three rows)
+# %% head_kind wrong (property means): diagonal(-1)[2:] begins at row 3, because the diagonal below the main one already begins at row 1, so the mean for "previous" lacks row 2 (and is nan for three rows)
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     n = len(pattern)
@@ -566,7 +566,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return ("previous", "current", "first")[means.argmax()]
 
 
-# %% head_kind right: diagonals and a column, cut to rows from 2 on, in a dictionary; max with a key
+# %% head_kind right (passed): diagonals and a column, cut to rows from 2 on, in a dictionary; max with a key
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     means = {
@@ -579,7 +579,7 @@ def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     return kind if means[kind] >= 1.4 * uniform else "other"
 
 
-# %% head_kind right: indexing with a tensor of row numbers, then argmax over a stacked tensor of three means
+# %% head_kind right (passed): indexing with a tensor of row numbers, then argmax over a stacked tensor of three means
 def head_kind(pattern: Float[Tensor, "seq seq"]) -> str:
     """Return "previous", "current", "first" or "other"."""
     rows = torch.arange(2, pattern.shape[0])

@@ -1,4 +1,4 @@
-# %% positional_encoding wrong: sines and cosines are exchanged: cosines are in the even entries and sines in the odd entries
+# %% positional_encoding wrong (misconception sine-and-cosine-swapped): sines and cosines are exchanged: cosines are in the even entries and sines in the odd entries
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -11,7 +11,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding wrong: the position is multiplied by base ** (2i / d_model) instead of divided by it (missing minus sign), so later pairs rotate faster instead of slower
+# %% positional_encoding wrong (misconception divided-twice): the position is multiplied by base ** (2i / d_model) instead of divided by it (missing minus sign), so later pairs rotate faster instead of slower
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -21,7 +21,7 @@ def positional_encoding(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-# %% positional_encoding wrong: arange(0, d_model, 2) already counts in steps of two, and the exponent doubles it again, so pair i has the speed base ** (-4i / d_model); right for d_model = 2
+# %% positional_encoding wrong (misconception twice-the-exponent): arange(0, d_model, 2) already counts in steps of two, and the exponent doubles it again, so pair i has the speed base ** (-4i / d_model); right for d_model = 2
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -34,7 +34,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding wrong: the positions are converted to whole numbers with long(), so fractions such as 0.5 are cut off; whole positions are right
+# %% positional_encoding wrong (misconception cut-to-whole): the positions are converted to whole numbers with long(), so fractions such as 0.5 are cut off; whole positions are right
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -45,7 +45,7 @@ def positional_encoding(
     return torch.stack((torch.sin(angles), torch.cos(angles)), dim=2).reshape(len(position), d_model)
 
 
-# %% positional_encoding wrong: every entry j gets a speed of its own, base ** (-j / d_model), so the cosine in entry 2i + 1 is slower than the sine in entry 2i instead of having the same speed
+# %% positional_encoding wrong (misconception every-entry-its-own-speed): every entry j gets a speed of its own, base ** (-j / d_model), so the cosine in entry 2i + 1 is slower than the sine in entry 2i instead of having the same speed
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -58,7 +58,7 @@ def positional_encoding(
     return pe
 
 
-# %% positional_encoding right: angles by broadcasting, sines and cosines stacked as pairs and flattened
+# %% positional_encoding right (passed): angles by broadcasting, sines and cosines stacked as pairs and flattened
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -68,7 +68,7 @@ def positional_encoding(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(start_dim=1)
 
 
-# %% positional_encoding right: a loop over the pairs fills two columns of a table at a time
+# %% positional_encoding right (passed): a loop over the pairs fills two columns of a table at a time
 def positional_encoding(
     position: Float[Tensor, "seq"], d_model: int, base: float = 100.0
 ) -> Float[Tensor, "seq d_model"]:
@@ -81,7 +81,7 @@ def positional_encoding(
     return table
 
 
-# %% PositionalEncoding wrong: x is multiplied by the square root of d_model before the rows are added, although forward should do nothing but add
+# %% PositionalEncoding wrong (misconception tokens-enlarged): x is multiplied by the square root of d_model before the rows are added, although forward should do nothing but add
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -99,7 +99,7 @@ class PositionalEncoding(nn.Module):
         return x * self.d_model**0.5 + self.table[:seq]
 
 
-# %% PositionalEncoding wrong: the table is an ordinary attribute, not a buffer, so it stays behind when the module moves to another device
+# %% PositionalEncoding wrong (property moves_with_its_module): the table is an ordinary attribute, not a buffer, so it stays behind when the module moves to another device
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -116,7 +116,7 @@ class PositionalEncoding(nn.Module):
         return x + self.table[: x.shape[-2]]
 
 
-# %% PositionalEncoding wrong: the table is kept with a batch axis, [1, max_len, d_model], so a single text [seq, d_model] comes back with an extra axis, [1, seq, d_model]; a batch is right
+# %% PositionalEncoding wrong (shape): the table is kept with a batch axis, [1, max_len, d_model], so a single text [seq, d_model] comes back with an extra axis, [1, seq, d_model]; a batch is right
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -134,7 +134,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[:, :seq]
 
 
-# %% PositionalEncoding wrong: the length check uses len(x), in a batch the number of texts: a batch of more than max_len short texts raises a ValueError, and too long texts in a small batch raise no ValueError
+# %% PositionalEncoding wrong (property refuses): the length check uses len(x), in a batch the number of texts: a batch of more than max_len short texts raises a ValueError, and too long texts in a small batch raise no ValueError
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -151,7 +151,7 @@ class PositionalEncoding(nn.Module):
         return x + self.pe[: x.shape[-2]]
 
 
-# %% PositionalEncoding wrong: the length check is >= instead of >, so a text of exactly max_len positions, which has all its rows, raises a ValueError
+# %% PositionalEncoding wrong (raised): the length check is >= instead of >, so a text of exactly max_len positions, which has all its rows, raises a ValueError
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -170,7 +170,7 @@ class PositionalEncoding(nn.Module):
         return x + self.table[:length]
 
 
-# %% PositionalEncoding right: a buffer of shape [max_len, d_model], sliced to x.shape[-2]
+# %% PositionalEncoding right (passed): a buffer of shape [max_len, d_model], sliced to x.shape[-2]
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -188,7 +188,7 @@ class PositionalEncoding(nn.Module):
         return x + self.table[:seq]
 
 
-# %% PositionalEncoding right: a buffer that is not saved, its length read from the buffer itself, rows taken with narrow, and torch.add
+# %% PositionalEncoding right (passed): a buffer that is not saved, its length read from the buffer itself, rows taken with narrow, and torch.add
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model: int, max_len: int = 5000):
         super().__init__()
@@ -207,7 +207,7 @@ class PositionalEncoding(nn.Module):
         return torch.add(x, self.rows.narrow(0, 0, length))
 
 
-# %% apply_rope wrong: wrong sign in the second entry: a sin t - b cos t instead of a sin t + b cos t, so each pair is mirrored and not rotated (at position 0 the second entries change their sign)
+# %% apply_rope wrong (property keeps_lengths): wrong sign in the second entry: a sin t - b cos t instead of a sin t + b cos t, so each pair is mirrored and not rotated (at position 0 the second entries change their sign)
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -218,7 +218,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((a * cos - b * sin, a * sin - b * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope wrong: the factor 2 is missing in the exponent: pair i rotates with the speed base ** (-i / d_head) instead of base ** (-2i / d_head); right only for d_head = 2
+# %% apply_rope wrong (misconception half-the-exponent): the factor 2 is missing in the exponent: pair i rotates with the speed base ** (-i / d_head) instead of base ** (-2i / d_head); right only for d_head = 2
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2], x.shape[-1]
@@ -231,7 +231,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return out
 
 
-# %% apply_rope wrong: a is a view of out, so after the first entries are written, the second line uses the already rotated a instead of the old one; all second entries after position 0 are wrong
+# %% apply_rope wrong (misconception first-overwritten): a is a view of out, so after the first entries are written, the second line uses the already rotated a instead of the old one; all second entries after position 0 are wrong
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -245,7 +245,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return out
 
 
-# %% apply_rope wrong: the angles are kept between calls under (seq, d_head) only, so a later call of the same size with another base gets the angles of the first base
+# %% apply_rope wrong (property state): the angles are kept between calls under (seq, d_head) only, so a later call of the same size with another base gets the angles of the first base
 kept_angles = {}
 
 
@@ -261,7 +261,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope wrong: the number of positions is read from axis 0 or 1 and not from axis -2; right for [seq, d_head] and [batch, seq, d_head], but for [batch, heads, seq, d_head] the heads are counted (an error if heads differs from seq and is not 1, no rotation for one head)
+# %% apply_rope wrong (raised): the number of positions is read from axis 0 or 1 and not from axis -2; right for [seq, d_head] and [batch, seq, d_head], but for [batch, heads, seq, d_head] the heads are counted (an error if heads differs from seq and is not 1, no rotation for one head)
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq = x.shape[0] if x.dim() == 2 else x.shape[1]
@@ -273,7 +273,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope right: even and odd entries by slicing, rotated pairs stacked and flattened
+# %% apply_rope right (passed): even and odd entries by slicing, rotated pairs stacked and flattened
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     seq, d_head = x.shape[-2:]
@@ -285,7 +285,7 @@ def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Flo
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
 
-# %% apply_rope right: a 2 x 2 rotation matrix for each position and pair, multiplied with the pairs by einsum
+# %% apply_rope right (passed): a 2 x 2 rotation matrix for each position and pair, multiplied with the pairs by einsum
 def apply_rope(x: Float[Tensor, "... seq d_head"], base: float = 10000.0) -> Float[Tensor, "... seq d_head"]:
     """Rotate each pair of entries by its position times base ** (-2i / d_head)."""
     n_pairs = x.shape[-1] // 2

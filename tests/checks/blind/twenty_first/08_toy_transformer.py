@@ -1,4 +1,4 @@
-# %% CogModel wrong: the mask is upper triangular (triu with the diagonal), so every position attends to itself and later tokens instead of earlier ones; any text with more than one token shows it
+# %% CogModel wrong (misconception mirror-image): the mask is upper triangular (triu with the diagonal), so every position attends to itself and later tokens instead of earlier ones; any text with more than one token shows it
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -19,7 +19,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel wrong: the loop adds the layer's output to the stream once more (x = x + layer(x, mask)), although the layer already returns stream plus result, so the stream is doubled in every layer
+# %% CogModel wrong (misconception stream-added-twice): the loop adds the layer's output to the stream once more (x = x + layer(x, mask)), although the layer already returns stream plus result, so the stream is doubled in every layer
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -42,7 +42,7 @@ class CogModel(nn.Module):
         return self.decoder(x)
 
 
-# %% CogModel wrong: the norm is applied inside the loop after every layer instead of once at the end; with one layer the logits are right, with two or more the stream is rescaled between the layers
+# %% CogModel wrong (misconception norm-in-every-layer): the norm is applied inside the loop after every layer instead of once at the end; with one layer the logits are right, with two or more the stream is rescaled between the layers
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -63,7 +63,7 @@ class CogModel(nn.Module):
         return self.decoder(stream)
 
 
-# %% CogModel wrong: the mask is created in the first forward and kept; later calls only slice it, so a text longer than the first one gets a mask that is too small and the call fails
+# %% CogModel wrong (property moves_with_its_module): the mask is created in the first forward and kept; later calls only slice it, so a text longer than the first one gets a mask that is too small and the call fails
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -87,7 +87,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel wrong: the decoder shares its weight with the embedding (decoder.weight = embed.weight) instead of having its own weights; shapes are right, but there are vocab_size * embed_dim parameters too few
+# %% CogModel wrong (structure): the decoder shares its weight with the embedding (decoder.weight = embed.weight) instead of having its own weights; shapes are right, but there are vocab_size * embed_dim parameters too few
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -109,7 +109,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel right: list comprehension for the layers, tril of a boolean table of ones on the device of src
+# %% CogModel right (passed): list comprehension for the layers, tril of a boolean table of ones on the device of src
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -130,7 +130,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% CogModel right: layers appended in a loop, the mask from a comparison of two aranges, made in a helper method
+# %% CogModel right (passed): layers appended in a loop, the mask from a comparison of two aranges, made in a helper method
 class CogModel(nn.Module):
     """A transformer with attention only: embed, positions, layers, norm, decoder."""
 
@@ -158,7 +158,7 @@ class CogModel(nn.Module):
         return self.decoder(stream)
 
 
-# %% answer_loss wrong: no shift, the logits at position i are compared with the token at position i instead of those at i - 1
+# %% answer_loss wrong (misconception its-own-token): no shift, the logits at position i are compared with the token at position i instead of those at i - 1
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -166,7 +166,7 @@ def answer_loss(
     return F.cross_entropy(logits[asked], tokens[asked])
 
 
-# %% answer_loss wrong: asked is not used, the loss is the mean over every next token of the batch, question and padding included
+# %% answer_loss wrong (misconception everything-asked): asked is not used, the loss is the mean over every next token of the batch, question and padding included
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -176,7 +176,7 @@ def answer_loss(
     return F.cross_entropy(scores, right)
 
 
-# %% answer_loss wrong: takes the mean of each text first and then the mean over the texts, so a token of a text with few asked tokens counts more; wrong as soon as texts have different numbers of asked tokens
+# %% answer_loss wrong (misconception mean-of-means): takes the mean of each text first and then the mean over the texts, so a token of a text with few asked tokens counts more; wrong as soon as texts have different numbers of asked tokens
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -187,7 +187,7 @@ def answer_loss(
     return per_text.mean()
 
 
-# %% answer_loss wrong: softmax, then the logarithm of probability + 1e-12, so no token's loss can exceed about 27.6; a token with a smaller probability gets a loss that is finite but too small
+# %% answer_loss wrong (difference milestone): softmax, then the logarithm of probability + 1e-12, so no token's loss can exceed about 27.6; a token with a smaller probability gets a loss that is finite but too small
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -198,7 +198,7 @@ def answer_loss(
     return losses[asked[:, 1:]].mean()
 
 
-# %% answer_loss wrong: ignore_index=0 drops every asked token with id 0, so the stop token at the end of an answer, which is asked, never counts
+# %% answer_loss wrong (misconception stop-left-out): ignore_index=0 drops every asked token with id 0, so the stop token at the end of an answer, which is asked, never counts
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -207,7 +207,7 @@ def answer_loss(
     return F.cross_entropy(logits[:, :-1][marked], tokens[:, 1:][marked], ignore_index=0)
 
 
-# %% answer_loss right: shift by slices, select with the shifted mask, F.cross_entropy
+# %% answer_loss right (passed): shift by slices, select with the shifted mask, F.cross_entropy
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -216,7 +216,7 @@ def answer_loss(
     return F.cross_entropy(logits[:, :-1][marked], tokens[:, 1:][marked])
 
 
-# %% answer_loss right: the places of the asked tokens from nonzero, logsumexp minus the score of the right token, then the mean
+# %% answer_loss right (passed): the places of the asked tokens from nonzero, logsumexp minus the score of the right token, then the mean
 def answer_loss(
     logits: Float[Tensor, "batch seq vocab"], tokens: Int[Tensor, "batch seq"], asked: Bool[Tensor, "batch seq"]
 ) -> Float[Tensor, ""]:
@@ -228,7 +228,7 @@ def answer_loss(
     return (torch.logsumexp(scores, dim=1) - right_scores).mean()
 
 
-# %% training_step wrong: zero_grad stands between backward and step, so the optimizer finds no gradients and the parameters do not move
+# %% training_step wrong (misconception no-gradients): zero_grad stands between backward and step, so the optimizer finds no gradients and the parameters do not move
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -239,7 +239,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: computes the loss again after the step and returns this value instead of the loss before the step
+# %% training_step wrong (misconception loss-after-the-step): computes the loss again after the step and returns this value instead of the loss before the step
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -251,7 +251,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: clears the gradients only at the end of the step, so gradients stored before the first call are added to this batch's gradients
+# %% training_step wrong (misconception old-gradients-added): clears the gradients only at the end of the step, so gradients stored before the first call are added to this batch's gradients
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -263,7 +263,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: clips the gradients to norm 1 before the step, although they must not be changed; shows only if their norm is larger than 1
+# %% training_step wrong (misconception clipped): clips the gradients to norm 1 before the step, although they must not be changed; shows only if their norm is larger than 1
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -275,7 +275,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong: switches to eval mode for the forward pass and back to train mode at the end, so a model with dropout is trained without its dropout
+# %% training_step wrong (misconception eval-mode-until-the-step): switches to eval mode for the forward pass and back to train mode at the end, so a model with dropout is trained without its dropout
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -288,7 +288,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step right: zero_grad, loss, backward, step, item
+# %% training_step right (passed): zero_grad, loss, backward, step, item
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
@@ -299,7 +299,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step right: forward first, old gradients set to None by hand just before backward, the loss converted to a float before the step
+# %% training_step right (passed): forward first, old gradients set to None by hand just before backward, the loss converted to a float before the step
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     loss = answer_loss(model(batch[0]), *batch)
@@ -312,7 +312,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return before
 
 
-# %% generate_text wrong: returns only the new characters, without the prompt
+# %% generate_text wrong (misconception answer-only): returns only the new characters, without the prompt
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -326,7 +326,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0, start:])
 
 
-# %% generate_text wrong: max_len limits the length of the whole text, prompt included, instead of the number of new tokens
+# %% generate_text wrong (misconception max-len-of-the-whole): max_len limits the length of the whole text, prompt included, instead of the number of new tokens
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -339,7 +339,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: calls eval() at the start and train() at the end, so a model that was in eval mode is left in training mode
+# %% generate_text wrong (property training): calls eval() at the start and train() at the end, so a model that was in eval mode is left in training mode
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     model.eval()
@@ -354,7 +354,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: also stops after a full stop, although only token 0 ends the text; a model that writes on after a full stop is cut off
+# %% generate_text wrong (misconception stops-at-the-full-stop): also stops after a full stop, although only token 0 ends the text; a model that writes on after a full stop is cut off
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -369,7 +369,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text wrong: the limit is tested only after a token has been appended, so max_len=0 still adds one token
+# %% generate_text wrong (property prompt_then_new): the limit is tested only after a token has been appended, so max_len=0 still adds one token
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -387,7 +387,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text right: for loop over max_len, argmax at the last position, torch.cat, decode the whole row
+# %% generate_text right (passed): for loop over max_len, argmax at the last position, torch.cat, decode the whole row
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""
     ids = tokenizer.encode(prompt, return_tensors="pt")
@@ -400,7 +400,7 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
     return tokenizer.decode(ids[0])
 
 
-# %% generate_text right: while loop with a counter and topk under the no_grad decorator, the continuation collected as characters behind the prompt
+# %% generate_text right (passed): while loop with a counter and topk under the no_grad decorator, the continuation collected as characters behind the prompt
 @torch.no_grad()
 def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -> str:
     """Return the prompt and the model's greedy continuation, up to token 0."""

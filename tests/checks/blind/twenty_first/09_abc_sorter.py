@@ -1,4 +1,4 @@
-# %% make_weight wrong: the base is multiplied into the product before the softmax, so the result is a gate again instead of base times gate
+# %% make_weight wrong (misconception softmax-after-the-base): the base is multiplied into the product before the softmax, so the result is a gate again instead of base times gate
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -12,7 +12,7 @@ def make_weight(
     return torch.softmax(product / temp, dim=-1)
 
 
-# %% make_weight wrong: divides by the temperature after the softmax instead of before, so with temp other than 1 the rows sum to 1 / temp and do not become more uniform
+# %% make_weight wrong (misconception temperature-after-the-softmax): divides by the temperature after the softmax instead of before, so with temp other than 1 the rows sum to 1 / temp and do not become more uniform
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -26,7 +26,7 @@ def make_weight(
     return gate * base
 
 
-# %% make_weight wrong: softmax by hand that subtracts the maximum of the whole product instead of each row's; a row far below the largest entry underflows to 0 / 0 = nan with large numbers
+# %% make_weight wrong (property finite): softmax by hand that subtracts the maximum of the whole product instead of each row's; a row far below the largest entry underflows to 0 / 0 = nan with large numbers
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -40,7 +40,7 @@ def make_weight(
     return gate if base is None else gate * base
 
 
-# %% make_weight wrong: multiplies by base.detach(), so the values are right but no gradient reaches base
+# %% make_weight wrong (property lets_gradients_through): multiplies by base.detach(), so the values are right but no gradient reaches base
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -54,7 +54,7 @@ def make_weight(
     return gate
 
 
-# %% make_weight wrong: softmax along dim=1, which is the last axis only for a single head without a head axis; with several heads [heads, embed_dim, d_head] the columns sum to one instead of the rows
+# %% make_weight wrong (misconception axis-from-the-front): softmax along dim=1, which is the last axis only for a single head without a head axis; with several heads [heads, embed_dim, d_head] the columns sum to one instead of the rows
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -68,7 +68,7 @@ def make_weight(
     return gate
 
 
-# %% make_weight right: matmul, torch.softmax along the last axis, base only if it is not None
+# %% make_weight right (passed): matmul, torch.softmax along the last axis, base only if it is not None
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -80,7 +80,7 @@ def make_weight(
     return gate if base is None else base * gate
 
 
-# %% make_weight right: einsum with an ellipsis and a softmax by hand that subtracts each row's maximum
+# %% make_weight right (passed): einsum with an ellipsis and a softmax by hand that subtracts each row's maximum
 def make_weight(
     A: Float[Tensor, "*heads embed_dim rank"],
     B: Float[Tensor, "*heads rank d_head"],
@@ -96,7 +96,7 @@ def make_weight(
     return weight
 
 
-# %% DeepQKVAttention wrong: the scores are divided by the square root of embed_dim instead of d_head, the width of one head; wrong as soon as there is more than one head
+# %% DeepQKVAttention wrong (misconception root-of-embed_dim): the scores are divided by the square root of embed_dim instead of d_head, the width of one head; wrong as soon as there is more than one head
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -134,7 +134,7 @@ class DeepQKVAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% DeepQKVAttention wrong: the heads' results [batch, heads, seq, d_head] are reshaped to [batch, seq, embed_dim] without exchanging the head and seq axes, so positions and heads are mixed up and later positions leak into earlier ones
+# %% DeepQKVAttention wrong (misconception heads-run-together): the heads' results [batch, heads, seq, d_head] are reshaped to [batch, seq, embed_dim] without exchanging the head and seq axes, so positions and heads are mixed up and later positions leak into earlier ones
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -172,7 +172,7 @@ class DeepQKVAttention(nn.Module):
         return output
 
 
-# %% DeepQKVAttention wrong: the made weights are kept and computed again only in training mode; in eval mode the layer uses the weights of an earlier call, so changed parameters (a step, a loaded checkpoint) have no effect
+# %% DeepQKVAttention wrong (property moves_with_its_module): the made weights are kept and computed again only in training mode; in eval mode the layer uses the weights of an earlier call, so changed parameters (a step, a loaded checkpoint) have no effect
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -211,7 +211,7 @@ class DeepQKVAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% DeepQKVAttention wrong: masks after the softmax (zeros above the diagonal, then divides each row by its sum); with large inputs all allowed weights of a row underflow and the row becomes 0 / 0 = nan
+# %% DeepQKVAttention wrong (property finite_when_scaled): masks after the softmax (zeros above the diagonal, then divides each row by its sum); with large inputs all allowed weights of a row underflow and the row becomes 0 / 0 = nan
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -248,7 +248,7 @@ class DeepQKVAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% DeepQKVAttention wrong: the temperature is passed for queries and values but forgotten for the keys, whose weight is always made with temp 1; shows only if temp is not 1
+# %% DeepQKVAttention wrong (property temperature): the temperature is passed for queries and values but forgotten for the keys, whose weight is always made with temp 1; shows only if temp is not 1
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -286,7 +286,7 @@ class DeepQKVAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% DeepQKVAttention right: parameters set in a loop over q, k, v, broadcast matmul over the heads, mask kept as a buffer
+# %% DeepQKVAttention right (passed): parameters set in a loop over q, k, v, broadcast matmul over the heads, mask kept as a buffer
 class DeepQKVAttention(nn.Module):
     """Causal attention of several heads whose weights come from make_weight."""
 
@@ -324,7 +324,7 @@ class DeepQKVAttention(nn.Module):
         return (output, weights) if return_weights else output
 
 
-# %% DeepQKVAttention right: parameters written out one by one, einsum for every product, the mask from a comparison of aranges in forward
+# %% DeepQKVAttention right (passed): parameters written out one by one, einsum for every product, the mask from a comparison of aranges in forward
 def small_numbers(heads, rows, columns):
     per_head = [nn.init.xavier_uniform_(torch.empty(rows, columns)) for _ in range(heads)]
     return nn.Parameter(torch.stack(per_head))
@@ -367,7 +367,7 @@ class DeepQKVAttention(nn.Module):
         return output, weights
 
 
-# %% lr_at wrong: the warm-up starts at 0 (step / warmup_steps), so step 0 has rate 0 and step warmup_steps - 1 has less than base_lr
+# %% lr_at wrong (misconception starts-at-zero): the warm-up starts at 0 (step / warmup_steps), so step 0 has rate 0 and step warmup_steps - 1 has less than base_lr
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -377,7 +377,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-# %% lr_at wrong: the cosine goes down to 0 instead of base_lr / 10
+# %% lr_at wrong (misconception falls-to-zero): the cosine goes down to 0 instead of base_lr / 10
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -386,7 +386,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return base_lr * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-# %% lr_at wrong: the cosine's length is steps - warmup_steps - 1, so the tenth is reached at step steps - 1 already, step steps lies beyond the half wave, and warmup_steps = steps - 1 divides by zero
+# %% lr_at wrong (misconception ends-one-step-early): the cosine's length is steps - warmup_steps - 1, so the tenth is reached at step steps - 1 already, step steps lies beyond the half wave, and warmup_steps = steps - 1 divides by zero
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -396,7 +396,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + 0.5 * (base_lr - low) * (1 + math.cos(math.pi * progress))
 
 
-# %% lr_at wrong: the warm-up branch includes step warmup_steps (<= instead of <), so this one step gets (warmup_steps + 1) / warmup_steps of base_lr, more than the maximum
+# %% lr_at wrong (misconception warm-up-one-step-long): the warm-up branch includes step warmup_steps (<= instead of <), so this one step gets (warmup_steps + 1) / warmup_steps of base_lr, more than the maximum
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step <= warmup_steps:
@@ -406,7 +406,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * (1 + math.cos(math.pi * progress)) / 2
 
 
-# %% lr_at wrong: a cosine to 0 that is cut off at base_lr / 10 with max; both ends are right, but in between the rate is too low (0.5 instead of 0.55 half-way) and flat at the end
+# %% lr_at wrong (misconception cut-off-at-a-tenth): a cosine to 0 that is cut off at base_lr / 10 with max; both ends are right, but in between the rate is too low (0.5 instead of 0.55 half-way) and flat at the end
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -416,7 +416,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return max(rate, base_lr / 10)
 
 
-# %% lr_at right: an if for the warm-up, then low plus the rest times (1 + cos) / 2
+# %% lr_at right (passed): an if for the warm-up, then low plus the rest times (1 + cos) / 2
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     if step < warmup_steps:
@@ -426,7 +426,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return low + (base_lr - low) * (1 + math.cos(math.pi * progress)) / 2
 
 
-# %% lr_at right: a factor in one expression, with a squared cosine of a quarter turn and weights 0.1 and 0.9
+# %% lr_at right (passed): a factor in one expression, with a squared cosine of a quarter turn and weights 0.1 and 0.9
 def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     """Return the rate: a linear warm-up to base_lr, then half a cosine down to base_lr / 10."""
     done = step - warmup_steps
@@ -438,7 +438,7 @@ def lr_at(step: int, steps: int, base_lr: float, warmup_steps: int) -> float:
     return factor * base_lr
 
 
-# %% sort_letters wrong: the dot is not masked out, so a model whose highest score is the dot's writes a dot as a letter of the answer
+# %% sort_letters wrong (misconception separator-not-forbidden): the dot is not masked out, so a model whose highest score is the dot's writes a dot as a letter of the answer
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -449,7 +449,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, -3:].tolist())
 
 
-# %% sort_letters wrong: runs the model once and takes the best letters at the last three positions of the question, instead of appending each letter and running the model again
+# %% sort_letters wrong (misconception all-at-once): runs the model once and takes the best letters at the last three positions of the question, instead of appending each letter and running the model again
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -460,7 +460,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(abc_sorter.VOCAB[i] for i in best.tolist())
 
 
-# %% sort_letters wrong: masks the dot by setting its score to 0 instead of -inf, so the dot still wins if all letters have negative scores
+# %% sort_letters wrong (misconception separator-not-low-enough): masks the dot by setting its score to 0 instead of -inf, so the dot still wins if all letters have negative scores
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -475,7 +475,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return answer
 
 
-# %% sort_letters wrong: allows only letters of the question that have not been used up, so a model that writes a letter too often or a foreign letter is corrected instead of shown as it writes
+# %% sort_letters wrong (misconception letters-of-the-question-only): allows only letters of the question that have not been used up, so a model that writes a letter too often or a foreign letter is corrected instead of shown as it writes
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -491,7 +491,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(answer)
 
 
-# %% sort_letters wrong: in each pass the letters and the answer so far are encoded again, so the dot stands after the written letters instead of between question and answer; only the first letter is what the model writes
+# %% sort_letters wrong (raised): in each pass the letters and the answer so far are encoded again, so the dot stands after the written letters instead of between question and answer; only the first letter is what the model writes
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     answer = ""
@@ -504,7 +504,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return answer
 
 
-# %% sort_letters right: three passes, the dot's score set to -inf on a copy, argmax, torch.cat
+# %% sort_letters right (passed): three passes, the dot's score set to -inf on a copy, argmax, torch.cat
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""
     ids = abc_sorter.encode(letters)
@@ -516,7 +516,7 @@ def sort_letters(model: nn.Module, letters: str) -> str:
     return "".join(abc_sorter.VOCAB[i] for i in ids[0, 4:].tolist())
 
 
-# %% sort_letters right: a while loop on the answer's length, max in Python over the ids that are letters
+# %% sort_letters right (passed): a while loop on the answer's length, max in Python over the ids that are letters
 @torch.no_grad()
 def sort_letters(model: nn.Module, letters: str) -> str:
     """Return what the model writes, greedily, after the three letters and the separator."""

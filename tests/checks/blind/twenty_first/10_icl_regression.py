@@ -1,4 +1,4 @@
-# %% sample_regression wrong: the noise has standard deviation noise_std, the factor sqrt(d) is forgotten; shows for d other than 1
+# %% sample_regression wrong (misconception noise-not-scaled): the noise has standard deviation noise_std, the factor sqrt(d) is forgotten; shows for d other than 1
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -12,7 +12,7 @@ def sample_regression(
     return z_q, z, x_q @ beta
 
 
-# %% sample_regression wrong: the question's token contains its answer y_q in the last entry instead of 0
+# %% sample_regression wrong (misconception answer-given-away): the question's token contains its answer y_q in the last entry instead of 0
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -27,7 +27,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression wrong: one beta is sampled for the whole batch instead of one for each prompt; shows for n > 1
+# %% sample_regression wrong (misconception one-beta-for-all): one beta is sampled for the whole batch instead of one for each prompt; shows for n > 1
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -42,7 +42,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression wrong: the noise is sampled with randn_like, without the generator, so two calls with generators of the same seed give different y
+# %% sample_regression wrong (property errors_from_the_generator): the noise is sampled with randn_like, without the generator, so two calls with generators of the same seed give different y
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -58,7 +58,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression wrong: the noise has shape [n, 1, 1], so all examples of a prompt get the same noise; shows for L > 1 and noise_std > 0
+# %% sample_regression wrong (misconception one-error-for-a-prompt): the noise has shape [n, 1, 1], so all examples of a prompt get the same noise; shows for L > 1 and noise_std > 0
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -72,7 +72,7 @@ def sample_regression(
     return torch.cat((x_q, 0 * y_q), dim=-1), torch.cat((x, y), dim=-1), y_q
 
 
-# %% sample_regression right: randn with shapes [n, L, d], [n, 1, d], [n, d, 1], matmul and torch.cat
+# %% sample_regression right (passed): randn with shapes [n, L, d], [n, 1, d], [n, d, 1], matmul and torch.cat
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -87,7 +87,7 @@ def sample_regression(
     return z_q, z, y_q
 
 
-# %% sample_regression right: all L + 1 points sampled at once, sums of products instead of matmul, tables of zeros filled by slices
+# %% sample_regression right (passed): all L + 1 points sampled at once, sums of products instead of matmul, tables of zeros filled by slices
 def sample_regression(
     n: int, L: int, d: int, noise_std: float, generator: torch.Generator | None = None
 ) -> tuple[Float[Tensor, "n 1 d+1"], Float[Tensor, "n L d+1"], Float[Tensor, "n 1 1"]]:
@@ -104,7 +104,7 @@ def sample_regression(
     return z_q, z, exact[:, :1].unsqueeze(-1)
 
 
-# %% QueryAttention wrong: the softmax runs along the axis of the questions instead of the examples, so with one question every example has weight 1
+# %% QueryAttention wrong (misconception softmax-over-questions): the softmax runs along the axis of the questions instead of the examples, so with one question every example has weight 1
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -127,7 +127,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(mixed)
 
 
-# %% QueryAttention wrong: keys and values come from the examples and the questions together, so a question also attends to itself and to the other questions
+# %% QueryAttention wrong (misconception sees-itself): keys and values come from the examples and the questions together, so a question also attends to itself and to the other questions
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -149,7 +149,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: the scores are divided by the square root of n_embd * n_head, the width of the projection, instead of n_embd; right for one head only
+# %% QueryAttention wrong (misconception scaled-by-all-heads): the scores are divided by the square root of n_embd * n_head, the width of the projection, instead of n_embd; right for one head only
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -169,7 +169,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: the scores are clamped to -30..30 before exp to prevent an overflow, so all scores above 30 get the same weight; shows only with large scores
+# %% QueryAttention wrong (property finite_when_scaled): the scores are clamped to -30..30 before exp to prevent an overflow, so all scores above 30 get the same weight; shows only with large scores
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -190,7 +190,7 @@ class QueryAttention(nn.Module):
         return self.o_proj((weights @ v).transpose(1, 2).flatten(2))
 
 
-# %% QueryAttention wrong: the heads' results [n, heads, queries, D] are reshaped to [n, queries, heads * D] without exchanging axes 1 and 2; right for a single question, but several questions and heads are mixed up
+# %% QueryAttention wrong (misconception heads-not-moved-back): the heads' results [n, heads, queries, D] are reshaped to [n, queries, heads * D] without exchanging axes 1 and 2; right for a single question, but several questions and heads are mixed up
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -210,7 +210,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(mixed)
 
 
-# %% QueryAttention right: view and transpose into heads, matmul, torch.softmax along the examples, transpose back
+# %% QueryAttention right (passed): view and transpose into heads, matmul, torch.softmax along the examples, transpose back
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -233,7 +233,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(mixed)
 
 
-# %% QueryAttention right: unflatten in a helper and nn.functional.scaled_dot_product_attention, whose default scale is the root of the head's width n_embd
+# %% QueryAttention right (passed): unflatten in a helper and nn.functional.scaled_dot_product_attention, whose default scale is the root of the head's width n_embd
 class QueryAttention(nn.Module):
     def __init__(self, n_embd: int, n_head: int, n_out: int = 1):
         super().__init__()
@@ -254,7 +254,7 @@ class QueryAttention(nn.Module):
         return self.o_proj(result.movedim(1, 2).flatten(start_dim=2))
 
 
-# %% qk_circuit wrong: the transposes are exchanged, W_Q W_K^T instead of W_Q^T W_K, so the product runs over the token entries instead of the query entries
+# %% qk_circuit wrong (misconception wrong-side): the transposes are exchanged, W_Q W_K^T instead of W_Q^T W_K, so the product runs over the token entries instead of the query entries
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -263,7 +263,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_q @ W_k.transpose(1, 2) / D**0.5
 
 
-# %% qk_circuit wrong: the division by the root of D is forgotten
+# %% qk_circuit wrong (misconception not-scaled): the division by the root of D is forgotten
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -272,7 +272,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_q.transpose(1, 2) @ W_k
 
 
-# %% qk_circuit wrong: the weights are transposed before they are cut into heads, so reshape(heads, D, D) takes rows of W^T that belong to several heads; right for one head only
+# %% qk_circuit wrong (difference milestone): the weights are transposed before they are cut into heads, so reshape(heads, D, D) takes rows of W^T that belong to several heads; right for one head only
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -282,7 +282,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return q @ k.transpose(1, 2) / D**0.5
 
 
-# %% qk_circuit wrong: divides by the root of q_proj.out_features, which is heads * D, instead of the root of D; right for one head only
+# %% qk_circuit wrong (misconception scaled-by-all-heads): divides by the root of q_proj.out_features, which is heads * D, instead of the root of D; right for one head only
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -292,7 +292,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return products / model.q_proj.out_features**0.5
 
 
-# %% qk_circuit wrong: divides the model's own query weights in place (weight.data is a view), so the first result is right but the model is changed and a second call gives a smaller result
+# %% qk_circuit wrong (property leaves_its_inputs): divides the model's own query weights in place (weight.data is a view), so the first result is right but the model is changed and a second call gives a smaller result
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -302,7 +302,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return W_q.mT @ W_k
 
 
-# %% qk_circuit right: a loop over the heads with slices of D rows, stacked
+# %% qk_circuit right (passed): a loop over the heads with slices of D rows, stacked
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     D = model.q_proj.in_features
@@ -314,7 +314,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return torch.stack(products)
 
 
-# %% qk_circuit right: unflatten into heads and one einsum over the query entries
+# %% qk_circuit right (passed): unflatten into heads and one einsum over the query entries
 def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     """Return each head's W_Q^T W_K, divided by the root of D."""
     width = model.q_proj.weight.shape[1]
@@ -323,7 +323,7 @@ def qk_circuit(model: nn.Module) -> Float[Tensor, "heads D D"]:
     return torch.einsum("hia,hib->hab", queries, keys) * width**-0.5
 
 
-# %% ov_circuit wrong: W_V is not transposed, W_V W_O^T instead of W_V^T W_O^T, so the product runs over the token entries instead of the value entries
+# %% ov_circuit wrong (misconception values-not-turned): W_V is not transposed, W_V W_O^T instead of W_V^T W_O^T, so the product runs over the token entries instead of the value entries
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.v_proj.in_features
@@ -335,13 +335,13 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack(products)
 
 
-# %% ov_circuit wrong: multiplies the whole matrices, so all heads are summed into one [D, n_out] matrix instead of one matrix for each head
+# %% ov_circuit wrong (shape): multiplies the whole matrices, so all heads are summed into one [D, n_out] matrix instead of one matrix for each head
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     return model.v_proj.weight.T @ model.o_proj.weight.T
 
 
-# %% ov_circuit wrong: o_proj.weight [n_out, heads * D] is reshaped directly to [heads, D, n_out] without a transpose; right for n_out = 1, scrambled for several outputs
+# %% ov_circuit wrong (misconception reshaped): o_proj.weight [n_out, heads * D] is reshaped directly to [heads, D, n_out] without a transpose; right for n_out = 1, scrambled for several outputs
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.v_proj.in_features
@@ -352,7 +352,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return W_v.mT @ W_o
 
 
-# %% ov_circuit wrong: the columns of o_proj are read as interleaved (column j belongs to head j % heads) instead of D neighbouring columns for each head; right for one head only
+# %% ov_circuit wrong (misconception heads-cut-across): the columns of o_proj are read as interleaved (column j belongs to head j % heads) instead of D neighbouring columns for each head; right for one head only
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.v_proj.in_features
@@ -362,7 +362,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return W_v.transpose(1, 2) @ W_o
 
 
-# %% ov_circuit wrong: head h's rows of v_proj start at h instead of h * D, so head 0 is right and every later head uses the wrong rows
+# %% ov_circuit wrong (difference places): head h's rows of v_proj start at h instead of h * D, so head 0 is right and every later head uses the wrong rows
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.v_proj.in_features
@@ -374,7 +374,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack(products)
 
 
-# %% ov_circuit right: split of rows and columns, a list comprehension, stacked
+# %% ov_circuit right (passed): split of rows and columns, a list comprehension, stacked
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     D = model.v_proj.in_features
@@ -383,7 +383,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.stack([W_v.T @ W_o.T for W_v, W_o in zip(rows, columns)])
 
 
-# %% ov_circuit right: both weights unflattened into heads, one einsum over the value entries
+# %% ov_circuit right (passed): both weights unflattened into heads, one einsum over the value entries
 def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     """Return each head's W_V^T W_O^T, which maps a token to the outputs."""
     size = model.v_proj.weight.shape[1]
@@ -392,7 +392,7 @@ def ov_circuit(model: nn.Module) -> Float[Tensor, "heads D n_out"]:
     return torch.einsum("hia,ohi->hao", values, outputs)
 
 
-# %% kernel_estimator wrong: the scores are also divided by the square root of the token size, although the formula has only w times x_q . x
+# %% kernel_estimator wrong (misconception scaled-again): the scores are also divided by the square root of the token size, although the formula has only w times x_q . x
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -405,7 +405,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator wrong: takes the mean over the heads instead of the sum; right for one head only
+# %% kernel_estimator wrong (misconception averaged-heads): takes the mean over the heads instead of the sum; right for one head only
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -415,7 +415,7 @@ def kernel_estimator(
     return torch.stack(heads).mean(dim=0)
 
 
-# %% kernel_estimator wrong: only the first and the last head are summed (written for a pair); one head counts twice, and of four or eight heads the middle ones are left out
+# %% kernel_estimator wrong (difference milestone): only the first and the last head are summed (written for a pair); one head counts twice, and of four or eight heads the middle ones are left out
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -427,7 +427,7 @@ def kernel_estimator(
     return first + second
 
 
-# %% kernel_estimator wrong: sets the y entries of z to 0 in place before the scores are computed (after copying y), so the answer is right but the caller's examples are destroyed and a second call gives 0
+# %% kernel_estimator wrong (property leaves_its_inputs): sets the y entries of z to 0 in place before the scores are computed (after copying y), so the answer is right but the caller's examples are destroyed and a second call gives 0
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -438,7 +438,7 @@ def kernel_estimator(
     return sum(m * (torch.softmax(a * scores, dim=-1) @ y) for a, m in zip(w, mu))
 
 
-# %% kernel_estimator wrong: y has shape [n, L] and is multiplied with weights [n, queries, L], so y's prompt axis lines up with the questions; right for a single prompt, wrong values, a wrong shape or a crash for several prompts
+# %% kernel_estimator wrong (raised): y has shape [n, L] and is multiplied with weights [n, queries, L], so y's prompt axis lines up with the questions; right for a single prompt, wrong values, a wrong shape or a crash for several prompts
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -452,7 +452,7 @@ def kernel_estimator(
     return total
 
 
-# %% kernel_estimator right: a loop over the heads that adds mu times the weighted mean
+# %% kernel_estimator right (passed): a loop over the heads that adds mu times the weighted mean
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -465,7 +465,7 @@ def kernel_estimator(
     return answer
 
 
-# %% kernel_estimator right: all heads at once with a head axis, einsum for the scores and for the sum
+# %% kernel_estimator right (passed): all heads at once with a head axis, einsum for the scores and for the sum
 def kernel_estimator(
     z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"], w: list[float], mu: list[float]
 ) -> Float[Tensor, "n queries 1"]:
@@ -478,7 +478,7 @@ def kernel_estimator(
     return torch.einsum("h,nhql,nl->nq", size, weights, z[..., d])[..., None]
 
 
-# %% gradient_step_estimator wrong: goes up the gradient instead of down, so every answer has the wrong sign
+# %% gradient_step_estimator wrong (misconception uphill): goes up the gradient instead of down, so every answer has the wrong sign
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -489,7 +489,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :-1] @ beta
 
 
-# %% gradient_step_estimator wrong: ignores the factor one half in the loss, so the gradient and every answer are twice as large
+# %% gradient_step_estimator wrong (misconception factor-two): ignores the factor one half in the loss, so the gradient and every answer are twice as large
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -499,7 +499,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :-1] @ beta.transpose(1, 2)
 
 
-# %% gradient_step_estimator wrong: autograd on the mean over all prompts and examples instead of one loss for each prompt, so the step is n times too short; right for a single prompt
+# %% gradient_step_estimator wrong (misconception averaged-over-prompts): autograd on the mean over all prompts and examples instead of one loss for each prompt, so the step is n times too short; right for a single prompt
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -511,7 +511,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :-1] @ (beta - gradient).detach()
 
 
-# %% gradient_step_estimator wrong: subtracts the mean of the examples' x first, as the layer does, although the plain step does not centre; nearly right for many examples, clearly wrong if the mean of x is not 0
+# %% gradient_step_estimator wrong (misconception centred): subtracts the mean of the examples' x first, as the layer does, although the plain step does not centre; nearly right for many examples, clearly wrong if the mean of x is not 0
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -521,7 +521,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :-1] @ beta
 
 
-# %% gradient_step_estimator wrong: x and y are cut at the fixed place 5 (z[..., :5] and z[..., 5:]), right only for tokens of six numbers; with another d the answers or their shape are wrong
+# %% gradient_step_estimator wrong (shape): x and y are cut at the fixed place 5 (z[..., :5] and z[..., 5:]), right only for tokens of six numbers; with another d the answers or their shape are wrong
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -530,7 +530,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :5] @ beta
 
 
-# %% gradient_step_estimator right: beta is the mean of y times x, in closed form, then a matmul with the questions
+# %% gradient_step_estimator right (passed): beta is the mean of y times x, in closed form, then a matmul with the questions
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""
@@ -539,7 +539,7 @@ def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, 
     return z_q[..., :-1] @ beta.unsqueeze(-1)
 
 
-# %% gradient_step_estimator right: a loop over the prompts with beta, residual, gradient and step written out
+# %% gradient_step_estimator right (passed): a loop over the prompts with beta, residual, gradient and step written out
 def gradient_step_estimator(z_q: Float[Tensor, "n queries D"], z: Float[Tensor, "n L D"]
                             ) -> Float[Tensor, "n queries 1"]:
     """Return the answer after one step of gradient descent from beta = 0."""

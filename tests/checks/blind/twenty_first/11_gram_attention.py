@@ -1,4 +1,4 @@
-# %% gram_determinant wrong: squares the determinant of the three stacked vectors themselves, which is a square matrix only in three dimensions; crashes for any other width (64 in the next cell)
+# %% gram_determinant wrong (raised): squares the determinant of the three stacked vectors themselves, which is a square matrix only in three dimensions; crashes for any other width (64 in the next cell)
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -7,7 +7,7 @@ def gram_determinant(
     return torch.linalg.det(vectors) ** 2
 
 
-# %% gram_determinant wrong: dot products sum over axis 0 instead of the last axis; right for single vectors, wrong numbers and shape as soon as there is an axis before the vectors
+# %% gram_determinant wrong (shape): dot products sum over axis 0 instead of the last axis; right for single vectors, wrong numbers and shape as soon as there is an axis before the vectors
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -17,7 +17,7 @@ def gram_determinant(
     return qq * kk * rr + 2 * qk * kr * qr - qq * kr**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_determinant wrong: the product (q.k)(k.r)(r.q) is added once instead of twice; shows only if none of the three dot products is 0 (query and reference of the page are perpendicular)
+# %% gram_determinant wrong (misconception cross-term-once): the product (q.k)(k.r)(r.q) is added once instead of twice; shows only if none of the three dot products is 0 (query and reference of the page are perpendicular)
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -31,7 +31,7 @@ def gram_determinant(
     return down - up
 
 
-# %% gram_determinant wrong: the three subtracted squares are not multiplied by the squared length of the third vector; right only where these lengths are 1 or the dot product is 0, as in the page's example
+# %% gram_determinant wrong (property volumes): the three subtracted squares are not multiplied by the squared length of the third vector; right only where these lengths are 1 or the dot product is 0, as in the page's example
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -43,7 +43,7 @@ def gram_determinant(
     return lengths + 2 * qk * kr * qr - qk**2 - qr**2 - kr**2
 
 
-# %% gram_determinant wrong: the vectors are detached before the Gram matrix is built, so the numbers are right but no gradient flows (the next cell's backward fails)
+# %% gram_determinant wrong (property lets_gradients_through): the vectors are detached before the Gram matrix is built, so the numbers are right but no gradient flows (the next cell's backward fails)
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -53,7 +53,7 @@ def gram_determinant(
     return torch.linalg.det(gram)
 
 
-# %% gram_determinant right: six dot products along the last axis and the five terms written out
+# %% gram_determinant right (passed): six dot products along the last axis and the five terms written out
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -63,7 +63,7 @@ def gram_determinant(
     return qq * kk * rr + 2 * qk * kr * qr - qq * kr**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_determinant right: the Gram matrix as a product of the stacked vectors with their transpose, and torch.linalg.det
+# %% gram_determinant right (passed): the Gram matrix as a product of the stacked vectors with their transpose, and torch.linalg.det
 def gram_determinant(
     q: Float[Tensor, "... d"], k: Float[Tensor, "... d"], r: Float[Tensor, "... d"]
 ) -> Float[Tensor, "..."]:
@@ -72,7 +72,7 @@ def gram_determinant(
     return torch.linalg.det(vectors @ vectors.transpose(-2, -1))
 
 
-# %% gram_scores wrong: returns the determinant itself, without the minus sign, so keys far from the plane get the highest score
+# %% gram_scores wrong (misconception not-negative): returns the determinant itself, without the minus sign, so keys far from the plane get the highest score
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -90,7 +90,7 @@ def gram_scores(
     return qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2
 
 
-# %% gram_scores wrong: the squared key lengths are kept as a column like those of queries and references, so the length of key i instead of key j is used in row i; shows if keys differ in length
+# %% gram_scores wrong (misconception key-norms-along-rows): the squared key lengths are kept as a column like those of queries and references, so the length of key i instead of key j is used in row i; shows if keys differ in length
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -107,7 +107,7 @@ def gram_scores(
     return -(qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2)
 
 
-# %% gram_scores wrong: the table of k.r is computed as k @ r.mT, so entry [i, j] holds key i with reference j (transposed); shows as soon as there is more than one position
+# %% gram_scores wrong (property one_at_a_time): the table of k.r is computed as k @ r.mT, so entry [i, j] holds key i with reference j (transposed); shows as soon as there is more than one position
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -126,7 +126,7 @@ def gram_scores(
     return -det
 
 
-# %% gram_scores wrong: divides by the lengths of query and remainder without a guard and replaces the nan with torch.where afterwards; the scores are right, but if query or reference has length 0 the gradients are nan
+# %% gram_scores wrong (property lets_gradients_through): divides by the lengths of query and remainder without a guard and replaces the nan with torch.where afterwards; the scores are right, but if query or reference has length 0 the gradients are nan
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -144,7 +144,7 @@ def gram_scores(
     return torch.where(area2 > 0, scores, torch.zeros_like(scores))
 
 
-# %% gram_scores wrong: right numbers, but q * k and r * k are built as [batch, heads, query, key, d_head] tensors, which hold a vector for each pair; the page forbids that (memory d_head times too large)
+# %% gram_scores wrong (property by_matrix_products): right numbers, but q * k and r * k are built as [batch, heads, query, key, d_head] tensors, which hold a vector for each pair; the page forbids that (memory d_head times too large)
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -160,7 +160,7 @@ def gram_scores(
     return -(qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2)
 
 
-# %% gram_scores right: the five terms, with columns for query and reference, a row for the keys and two matrix products
+# %% gram_scores right (passed): the five terms, with columns for query and reference, a row for the keys and two matrix products
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -175,7 +175,7 @@ def gram_scores(
     return qq * rk**2 + kk * qr**2 + rr * qk**2 - qq * kk * rr - 2 * qk * rk * qr
 
 
-# %% gram_scores right: area times height, with F.normalize for the two directions (0 stays 0) and einsum for the components
+# %% gram_scores right (passed): area times height, with F.normalize for the two directions (0 stays 0) and einsum for the components
 def gram_scores(
     q: Float[Tensor, "batch heads seq d_head"],
     k: Float[Tensor, "batch heads seq d_head"],
@@ -193,7 +193,7 @@ def gram_scores(
     return -area_squared.unsqueeze(-1) * height_squared
 
 
-# %% TripleProductAttention wrong: RoPE is applied to queries and keys only, not to the references
+# %% TripleProductAttention wrong (misconception reference-not-turned): RoPE is applied to queries and keys only, not to the references
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -221,7 +221,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: the scores are divided by the square root of d_head, as in the standard layer, instead of d_head to the power 1.5
+# %% TripleProductAttention wrong (misconception scaled-by-the-root): the scores are divided by the square root of d_head, as in the standard layer, instead of d_head to the power 1.5
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -247,7 +247,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: masks every score that equals 0 after tril, so an allowed key whose score is exactly 0 is hidden too; a zero vector in the text gives a row of nan
+# %% TripleProductAttention wrong (property finite): masks every score that equals 0 after tril, so an allowed key whose score is exactly 0 is hidden too; a zero vector in the text gives a row of nan
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -277,7 +277,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: RoPE rotates the whole d_model-wide vectors before they are split into heads, so the speeds are base ** (-2i / d_model) and run on from head to head instead of starting at 1 in each head with d_head; right with one head
+# %% TripleProductAttention wrong (misconception turned-before-the-split): RoPE rotates the whole d_model-wide vectors before they are split into heads, so the speeds are base ** (-2i / d_model) and run on from head to head instead of starting at 1 in each head with d_head; right with one head
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -305,7 +305,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention wrong: __init__ tests whether d_model is even instead of whether the width of a head is even, so d_model 12 with 4 heads of width 3 raises no ValueError in __init__
+# %% TripleProductAttention wrong (property refuses): __init__ tests whether d_model is even instead of whether the width of a head is even, so d_model 12 with 4 heads of width 3 raises no ValueError in __init__
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -333,7 +333,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention right: written like StandardAttention, with gram_scores and a mask made on the input's device
+# %% TripleProductAttention right (passed): written like StandardAttention, with gram_scores and a mask made on the input's device
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -360,7 +360,7 @@ class TripleProductAttention(nn.Module):
         return (out, weights) if return_weights else out
 
 
-# %% TripleProductAttention right: layers made in a loop, a non-persistent buffer as mask, a helper that splits the heads, and einsum for the mix
+# %% TripleProductAttention right (passed): layers made in a loop, a non-persistent buffer as mask, a helper that splits the heads, and einsum for the mix
 class TripleProductAttention(nn.Module):
     def __init__(self, d_model: int, n_head: int, max_len: int = 128):
         super().__init__()
@@ -398,7 +398,7 @@ class TripleProductAttention(nn.Module):
         return out
 
 
-# %% copy_batch wrong: repeat_interleave doubles each token in place (7 7 2 2 9 9) instead of repeating the whole half (7 2 9 7 2 9)
+# %% copy_batch wrong (misconception token-by-token): repeat_interleave doubles each token in place (7 7 2 2 9 9) instead of repeating the whole half (7 2 9 7 2 9)
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -410,7 +410,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: randint's upper end is exclusive, but vocab_size - 1 is passed, so the last token is never sampled
+# %% copy_batch wrong (misconception one-token-missing): randint's upper end is exclusive, but vocab_size - 1 is passed, so the last token is never sampled
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -422,7 +422,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: one half is sampled and used for every text of the batch, so all texts are the same; right for a batch of one
+# %% copy_batch wrong (misconception one-text-for-all): one half is sampled and used for every text of the batch, so all texts are the same; right for a batch of one
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -434,7 +434,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: if no generator is given, a new one with seed 0 is made in every call, so each call without a generator returns the same texts
+# %% copy_batch wrong (property draws_from_its_generator): if no generator is given, a new one with seed 0 is made in every call, so each call without a generator returns the same texts
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -448,7 +448,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch wrong: scales uniform numbers to 0 .. vocab_size - 1 and rounds them, so the first and the last token are only half as frequent as the others; ranges and shapes are right
+# %% copy_batch wrong (difference fact): scales uniform numbers to 0 .. vocab_size - 1 and rounds them, so the first and the last token are only half as frequent as the others; ranges and shapes are right
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -460,7 +460,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch right: randint with the generator, and cat
+# %% copy_batch right (passed): randint with the generator, and cat
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:
@@ -472,7 +472,7 @@ def copy_batch(
     return text[:, :-1], text[:, 1:]
 
 
-# %% copy_batch right: random_ on an empty integer tensor, and the positions modulo the half as an index
+# %% copy_batch right (passed): random_ on an empty integer tensor, and the positions modulo the half as an index
 def copy_batch(
     batch_size: int, seq_len: int, vocab_size: int, generator: torch.Generator | None = None
 ) -> tuple[Int[Tensor, "batch seq-1"], Int[Tensor, "batch seq-1"]]:

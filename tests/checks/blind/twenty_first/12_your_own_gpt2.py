@@ -1,23 +1,23 @@
-# %% gelu wrong: the 1 + before tanh is forgotten, so the result is x/2 * tanh(...): positive on both sides, and only half of x for large x
+# %% gelu wrong (misconception no-one): the 1 + before tanh is forgotten, so the result is x/2 * tanh(...): positive on both sides, and only half of x for large x
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     inner = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)
     return x / 2 * torch.tanh(inner)
 
 
-# %% gelu wrong: the root of 2/pi multiplies only x and not the cubic term, because the brackets are missing
+# %% gelu wrong (misconception outside-the-root): the root of 2/pi multiplies only x and not the cubic term, because the brackets are missing
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return 0.5 * x * (1 + torch.tanh((2 / torch.pi) ** 0.5 * x + 0.044715 * x**3))
 
 
-# %% gelu wrong: the exact curve with erf instead of GPT-2's form with tanh; differs by less than 0.0005
+# %% gelu wrong (misconception exact): the exact curve with erf instead of GPT-2's form with tanh; differs by less than 0.0005
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return 0.5 * x * (1 + torch.erf(x / 2**0.5))
 
 
-# %% gelu wrong: tanh is written with exp, which overflows for large inputs: inf / inf gives nan in float32 from about x = 14 on
+# %% gelu wrong (property finite_when_scaled): tanh is written with exp, which overflows for large inputs: inf / inf gives nan in float32 from about x = 14 on
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     z = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x.pow(3))
@@ -26,7 +26,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return x / 2 * (1 + tanh)
 
 
-# %% gelu wrong: x is clamped to at most 10 to keep the results finite, and the clamped x is also the factor in front, so gelu(100) is 10
+# %% gelu wrong (property finite_when_scaled): x is clamped to at most 10 to keep the results finite, and the clamped x is also the factor in front, so gelu(100) is 10
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     x = x.clamp(-10, 10)  # so that x ** 3 cannot overflow
@@ -34,13 +34,13 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return 0.5 * x * (1 + torch.tanh(inner))
 
 
-# %% gelu right: the formula as it stands on the page
+# %% gelu right (passed): the formula as it stands on the page
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     return x / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)))
 
 
-# %% gelu right: the same with a sigmoid, because (1 + tanh(z)) / 2 is sigmoid(2 z)
+# %% gelu right (passed): the same with a sigmoid, because (1 + tanh(z)) / 2 is sigmoid(2 z)
 def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Return GELU in GPT-2's form, with tanh."""
     root = torch.tensor(2 / torch.pi, dtype=x.dtype, device=x.device).sqrt()
@@ -48,7 +48,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return x * torch.sigmoid(2 * inner)
 
 
-# %% MLP wrong: gelu acts on the input of c_fc instead of between the two layers, so c_fc and c_proj are one linear map
+# %% MLP wrong (misconception bend-first): gelu acts on the input of c_fc instead of between the two layers, so c_fc and c_proj are one linear map
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -63,7 +63,7 @@ class MLP(nn.Module):
         return self.c_proj(x)
 
 
-# %% MLP wrong: forward adds its input to the result; that is the task of the block, so the stream would be added twice
+# %% MLP wrong (misconception returns-its-input-too): forward adds its input to the result; that is the task of the block, so the stream would be added twice
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -76,7 +76,7 @@ class MLP(nn.Module):
         return x + self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP wrong: the inner width is always 4 * d_model and d_mlp is ignored; shows only if d_mlp is another number
+# %% MLP wrong (misconception always-four-times): the inner width is always 4 * d_model and d_mlp is ignored; shows only if d_mlp is another number
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -89,7 +89,7 @@ class MLP(nn.Module):
         return self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP wrong: a dropout of 0.1 after c_proj, as in other people's GPT-2; in training mode the output is random and not c_proj(gelu(c_fc(x))), in eval mode it is right
+# %% MLP wrong (property draws_nothing): a dropout of 0.1 after c_proj, as in other people's GPT-2; in training mode the output is random and not c_proj(gelu(c_fc(x))), in eval mode it is right
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -103,7 +103,7 @@ class MLP(nn.Module):
         return self.dropout(self.c_proj(gelu(self.c_fc(x))))
 
 
-# %% MLP wrong: c_proj is made without a bias, so the file's mlp.c_proj.bias has no place in the model
+# %% MLP wrong (structure): c_proj is made without a bias, so the file's mlp.c_proj.bias has no place in the model
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -117,7 +117,7 @@ class MLP(nn.Module):
         return self.c_proj(hidden)
 
 
-# %% MLP right: two nn.Linear layers and the nested call
+# %% MLP right (passed): two nn.Linear layers and the nested call
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -130,7 +130,7 @@ class MLP(nn.Module):
         return self.c_proj(gelu(self.c_fc(x)))
 
 
-# %% MLP right: layers registered in a loop over names, forward as a loop over three steps
+# %% MLP right (passed): layers registered in a loop over names, forward as a loop over three steps
 class MLP(nn.Module):
     def __init__(self, d_model: int, d_mlp: int):
         super().__init__()
@@ -146,7 +146,7 @@ class MLP(nn.Module):
         return out
 
 
-# %% Block wrong: the second half does not add to the stream: forward returns only the MLP's result
+# %% Block wrong (misconception no-second-sum): the second half does not add to the stream: forward returns only the MLP's result
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -163,7 +163,7 @@ class Block(nn.Module):
         return self.mlp(self.ln_2(x))
 
 
-# %% Block wrong: x is overwritten by its normalised copy in both halves, so the results are added to the normalised vectors and not to the stream
+# %% Block wrong (misconception normed-stream-goes-on): x is overwritten by its normalised copy in both halves, so the results are added to the normalised vectors and not to the stream
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -183,7 +183,7 @@ class Block(nn.Module):
         return x
 
 
-# %% Block wrong: both halves read the stream that comes in (in parallel), so the MLP does not see what attention has added
+# %% Block wrong (misconception side-by-side): both halves read the stream that comes in (in parallel), so the MLP does not see what attention has added
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -199,7 +199,7 @@ class Block(nn.Module):
         return x + self.attn(self.ln_1(x)) + self.mlp(self.ln_2(x))
 
 
-# %% Block wrong: the MLP reads through ln_1 and ln_2 is never used; a new block gives the right numbers, because both norms start equal, but loaded or trained weights do not
+# %% Block wrong (misconception first-norm-twice): the MLP reads through ln_1 and ln_2 is never used; a new block gives the right numbers, because both norms start equal, but loaded or trained weights do not
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -217,7 +217,7 @@ class Block(nn.Module):
         return x
 
 
-# %% Block wrong: ln_2 is made without config.eps and keeps LayerNorm's default 1e-6; shows only if config.eps is another number, and then mostly for small vectors
+# %% Block wrong (property first_wrong_part): ln_2 is made without config.eps and keeps LayerNorm's default 1e-6; shows only if config.eps is another number, and then mostly for small vectors
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -237,7 +237,7 @@ class Block(nn.Module):
         return x
 
 
-# %% Block right: two lines, one for each half
+# %% Block right (passed): two lines, one for each half
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -254,7 +254,7 @@ class Block(nn.Module):
         return x + self.mlp(self.ln_2(x))
 
 
-# %% Block right: keyword arguments, and a loop over pairs of norm and part
+# %% Block right (passed): keyword arguments, and a loop over pairs of norm and part
 class Block(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -274,7 +274,7 @@ class Block(nn.Module):
         return stream
 
 
-# %% GPT wrong: forward applies a softmax at the end and returns probabilities instead of logits
+# %% GPT wrong (misconception probabilities): forward applies a softmax at the end and returns probabilities instead of logits
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -295,7 +295,7 @@ class GPT(nn.Module):
         return torch.softmax(logits, dim=-1)
 
 
-# %% GPT wrong: a separate output layer with its own matrix (nn.Linear) instead of the embeddings; the head is not tied, and the model has another parameter
+# %% GPT wrong (structure): a separate output layer with its own matrix (nn.Linear) instead of the embeddings; the head is not tied, and the model has another parameter
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -316,7 +316,7 @@ class GPT(nn.Module):
         return self.head(self.ln_f(x))
 
 
-# %% GPT wrong: [Block(config)] * n_layers puts the same block into the list n_layers times, so all layers share one set of weights; right with one layer
+# %% GPT wrong (structure): [Block(config)] * n_layers puts the same block into the list n_layers times, so all layers share one set of weights; right with one layer
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -336,7 +336,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT wrong: ln_f is inside the loop and normalises the stream after every block instead of only after the last; right with one layer
+# %% GPT wrong (misconception final-norm-every-block): ln_f is inside the loop and normalises the stream after every block instead of only after the last; right with one layer
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -357,7 +357,7 @@ class GPT(nn.Module):
         return x @ self.wte.weight.T
 
 
-# %% GPT wrong: the positions are made once in __init__ and kept as a plain attribute, not on the device of tokens; on the CPU all is right, on a GPU the lookup in wpe fails
+# %% GPT wrong (property moves_with_its_module): the positions are made once in __init__ and kept as a plain attribute, not on the device of tokens; on the CPU all is right, on a GPU the lookup in wpe fails
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -377,7 +377,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT right: arange on the device of tokens, a loop over the blocks, and a product with the transposed embeddings
+# %% GPT right (passed): arange on the device of tokens, a loop over the blocks, and a product with the transposed embeddings
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -397,7 +397,7 @@ class GPT(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
-# %% GPT right: blocks appended one by one, the first rows of wpe's table, and functional.linear with the embeddings
+# %% GPT right (passed): blocks appended one by one, the first rows of wpe's table, and functional.linear with the embeddings
 class GPT(nn.Module):
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -420,7 +420,7 @@ class GPT(nn.Module):
         return nn.functional.linear(self.ln_f(stream), self.wte.weight)
 
 
-# %% gpt2_state wrong: every tensor with two axes is transposed, wte.weight and wpe.weight included, so the embeddings become [d_model, vocab] and [d_model, positions]
+# %% gpt2_state wrong (misconception embedding-turned): every tensor with two axes is transposed, wte.weight and wpe.weight included, so the embeddings become [d_model, vocab] and [d_model, positions]
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -441,7 +441,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: c_proj is renamed to out_proj in the MLP too, where it must keep its name (blocks.0.mlp.out_proj.weight)
+# %% gpt2_state wrong (property names_fit_the_model): c_proj is renamed to out_proj in the MLP too, where it must keep its name (blocks.0.mlp.out_proj.weight)
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -465,7 +465,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: the tensors of a block are found with startswith("h.1") without a dot after the number, so with more than ten blocks those of h.10, h.11, ... overwrite blocks.1; right for up to ten blocks
+# %% gpt2_state wrong (property from_which_tensor): the tensors of a block are found with startswith("h.1") without a dot after the number, so with more than ten blocks those of h.10, h.11, ... overwrite blocks.1; right for up to ten blocks
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -495,7 +495,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: matrices are brought to [out, in] with reshape instead of a transpose, so every shape fits and loading succeeds, but the numbers are in the wrong places (square matrices are not changed at all)
+# %% gpt2_state wrong (property from_which_tensor): matrices are brought to [out, in] with reshape instead of a transpose, so every shape fits and loading succeeds, but the numbers are in the wrong places (square matrices are not changed at all)
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -523,7 +523,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state wrong: a copy-and-paste slip: W_value.bias gets the middle third of c_attn's bias (that of the keys) instead of the last third; all else is right
+# %% gpt2_state wrong (property from_which_tensor): a copy-and-paste slip: W_value.bias gets the middle third of c_attn's bias (that of the keys) instead of the last third; all else is right
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -556,7 +556,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state right: a loop over the layers that looks up each name
+# %% gpt2_state right (passed): a loop over the layers that looks up each name
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -580,7 +580,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% gpt2_state right: a loop over the file's tensors that renames, splits and transposes (contiguous copies)
+# %% gpt2_state right (passed): a loop over the file's tensors that renames, splits and transposes (contiguous copies)
 def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tensor]:
     """Return a checkpoint's tensors with the names and layouts of GPT."""
     found, state = your_own_gpt2.named(tensors, config), {}
@@ -606,7 +606,7 @@ def gpt2_state(tensors: dict[str, Tensor], config: GPTConfig) -> dict[str, Tenso
     return state
 
 
-# %% generate_cached wrong: every pass sends the whole text through the model and nothing is kept; the texts are right, but earlier positions go through the model again for each token
+# %% generate_cached wrong (property keeps_keys_and_values): every pass sends the whole text through the model and nothing is kept; the texts are right, but earlier positions go through the model again for each token
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -620,7 +620,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: the positions of each pass are counted from 0 instead of from done, so every generated token gets position vector 0; shows from the second new token on
+# %% generate_cached wrong (misconception position-0-again): the positions of each pass are counted from 0 instead of from done, so every generated token gets position vector 0; shows from the second new token on
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -650,7 +650,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: the mask is triu(1) of a [new, all] table without the shift by done, so in later passes the new token sees only key 0; the first new token is right
+# %% generate_cached wrong (misconception sees-the-first-only): the mask is triu(1) of a [new, all] table without the shift by done, so in later passes the new token sees only key 0; the first new token is right
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -681,7 +681,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: keys and values are stored only in the first pass, so a generated token never gets into the cache; the first two new tokens are right, later ones miss the generated tokens before them
+# %% generate_cached wrong (misconception only-the-prompt-kept): keys and values are stored only in the first pass, so a generated token never gets into the cache; the first two new tokens are right, later ones miss the generated tokens before them
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -714,7 +714,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached wrong: the token with the highest score is chosen for text 0 only and appended to every text of the batch; right for one text
+# %% generate_cached wrong (misconception first-text-only): the token with the highest score is chosen for text 0 only and appended to every text of the batch; right for one text
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -746,7 +746,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached right: split_heads and merge_heads, a mask from comparing positions, keys and values joined with cat
+# %% generate_cached right (passed): split_heads and merge_heads, a mask from comparing positions, keys and values joined with cat
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)
@@ -773,7 +773,7 @@ def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens
     return tokens
 
 
-# %% generate_cached right: scaled_dot_product_attention, causal only in the first pass, with a local helper that cuts the heads
+# %% generate_cached right (passed): scaled_dot_product_attention, causal only in the first pass, with a local helper that cuts the heads
 def generate_cached(model: nn.Module, tokens: Int[Tensor, "batch seq"], n_tokens: int) -> Int[Tensor, "batch longer"]:
     """Continue the texts greedily by n_tokens tokens; compute keys and values once for each position."""
     kept = [None] * len(model.blocks)

@@ -1,4 +1,4 @@
-# %% logit_lens wrong: the stream is read only after each block, so the reading before the first block is missing and there are n_layers rows
+# %% logit_lens wrong (misconception no-embeddings): the stream is read only after each block, so the reading before the first block is missing and there are n_layers rows
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -9,7 +9,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: only the last reading goes through ln_f; the earlier rows are dot products of the raw stream with the embeddings
+# %% logit_lens wrong (misconception normed-at-the-end-only): only the last reading goes through ln_f; the earlier rows are dot products of the raw stream with the embeddings
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -21,7 +21,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows) @ model.wte.weight.T
 
 
-# %% logit_lens wrong: the normalised stream is assigned back to x, so each block gets the output of ln_f instead of the stream; the first row is right, all later rows are wrong
+# %% logit_lens wrong (misconception normed-from-the-start): the normalised stream is assigned back to x, so each block gets the output of ln_f instead of the stream; the first row is right, all later rows are wrong
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     positions = torch.arange(tokens.shape[1], device=tokens.device)
@@ -33,7 +33,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens wrong: right numbers, but the hooks that record the stream are never removed and stay in the model
+# %% logit_lens wrong (property as_it_was): right numbers, but the hooks that record the stream are never removed and stay in the model
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     streams = []
@@ -45,7 +45,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return model.ln_f(last) @ model.wte.weight.T
 
 
-# %% logit_lens wrong: the first reading is taken before the position vectors are added, so row 0 lacks wpe; all other rows are right
+# %% logit_lens wrong (difference places): the first reading is taken before the position vectors are added, so row 0 lacks wpe; all other rows are right
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
 
@@ -61,7 +61,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack(rows)
 
 
-# %% logit_lens right: runs the blocks one after the other and collects the last vectors
+# %% logit_lens right (passed): runs the blocks one after the other and collects the last vectors
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     x = model.wte(tokens) + model.wpe(torch.arange(tokens.shape[1], device=tokens.device))
@@ -73,7 +73,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return model.ln_f(last) @ model.wte.weight.T
 
 
-# %% logit_lens right: records the stream with hooks during one run, removes the hooks in finally, and reads with functional.linear
+# %% logit_lens right (passed): records the stream with hooks during one run, removes the hooks in finally, and reads with functional.linear
 def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, "layers+1 vocab"]:
     """Return the logits of a model that ends early: before the first block, and after each block."""
     recorded = []
@@ -88,7 +88,7 @@ def logit_lens(model: nn.Module, tokens: Int[Tensor, "1 seq"]) -> Float[Tensor, 
     return torch.stack([nn.functional.linear(model.ln_f(vector), model.wte.weight) for vector in recorded])
 
 
-# %% patch_stream wrong: the two runs are exchanged: a vector of the clean run is put into the run of corrupted, and the logits for corrupted are returned
+# %% patch_stream wrong (misconception other-way-round): the two runs are exchanged: a vector of the clean run is put into the run of corrupted, and the logits for corrupted are returned
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -108,7 +108,7 @@ def patch_stream(
     return model.ln_f(b) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the vector is replaced after block `layer` has run instead of in the stream that goes into it, one block too late
+# %% patch_stream wrong (misconception after-the-block): the vector is replaced after block `layer` has run instead of in the stream that goes into it, one block too late
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -128,7 +128,7 @@ def patch_stream(
     return model.ln_f(x) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: only the first text of the batch is patched (index 0 instead of all); right for one sentence
+# %% patch_stream wrong (misconception first-text-only): only the first text of the batch is patched (index 0 instead of all); right for one sentence
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -150,7 +150,7 @@ def patch_stream(
     return model.ln_f(x) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the stream of corrupted never goes through the blocks, so the replacement is always the vector before block 0; right only for layer 0
+# %% patch_stream wrong (property what_was_exchanged): the stream of corrupted never goes through the blocks, so the replacement is always the vector before block 0; right only for layer 0
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -172,7 +172,7 @@ def patch_stream(
     return model.ln_f(x) @ model.wte.weight.T
 
 
-# %% patch_stream wrong: the vector is replaced before block `layer` and again before every later block (i >= layer) instead of only once; right for the last block
+# %% patch_stream wrong (misconception in-every-later-block): the vector is replaced before block `layer` and again before every later block (i >= layer) instead of only once; right for the last block
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -191,7 +191,7 @@ def patch_stream(
     return model.ln_f(x) @ model.wte.weight.T
 
 
-# %% patch_stream right: both streams go through the blocks side by side, and one vector is exchanged on the way
+# %% patch_stream right (passed): both streams go through the blocks side by side, and one vector is exchanged on the way
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -211,7 +211,7 @@ def patch_stream(
     return model.ln_f(x) @ model.wte.weight.T
 
 
-# %% patch_stream right: two runs of the model with pre-hooks on the block, one that records and one that replaces; both are removed
+# %% patch_stream right (passed): two runs of the model with pre-hooks on the block, one that records and one that replaces; both are removed
 def patch_stream(
     model: nn.Module,
     clean: Int[Tensor, "batch seq"],
@@ -242,7 +242,7 @@ def patch_stream(
         hook.remove()
 
 
-# %% without_head wrong: the slice starts at `head` instead of head * width, so parts of heads 0 and 1 are set to zero; right only for head 0
+# %% without_head wrong (property which_entries_are_zero): the slice starts at `head` instead of head * width, so parts of heads 0 and 1 are set to zero; right only for head 0
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -261,7 +261,7 @@ def without_head(
     return logits
 
 
-# %% without_head wrong: a forward hook sets entries of out_proj's output to zero, after the heads have been mixed and the bias added, instead of the head's part of its input
+# %% without_head wrong (misconception after-out_proj): a forward hook sets entries of out_proj's output to zero, after the heads have been mixed and the bias added, instead of the head's part of its input
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -281,7 +281,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head wrong: sets the head's columns of out_proj.weight to zero and writes the saved columns back, but the saved columns are a view and are zero too; the logits are right, the model stays damaged
+# %% without_head wrong (misconception weights-left): sets the head's columns of out_proj.weight to zero and writes the saved columns back, but the saved columns are a view and are zero too; the logits are right, the model stays damaged
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -299,7 +299,7 @@ def without_head(
     return logits
 
 
-# %% without_head wrong: the head is switched off only at the last position instead of at every position; right for texts of one token
+# %% without_head wrong (misconception last-position-only): the head is switched off only at the last position instead of at every position; right for texts of one token
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -319,7 +319,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head wrong: `hook.remove` is written without parentheses, so it is not called and the hook stays: the logits are right, but the model lacks the head afterwards, and a second call lacks both heads
+# %% without_head wrong (misconception hook-left): `hook.remove` is written without parentheses, so it is not called and the hook stays: the logits are right, but the model lacks the head afterwards, and a second call lacks both heads
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -338,7 +338,7 @@ def without_head(
     return logits
 
 
-# %% without_head right: a pre-hook that clones the input and sets the slice to zero, removed in finally
+# %% without_head right (passed): a pre-hook that clones the input and sets the slice to zero, removed in finally
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -358,7 +358,7 @@ def without_head(
         hook.remove()
 
 
-# %% without_head right: masked_fill with a table of the head's columns, and the hook as a context manager
+# %% without_head right (passed): masked_fill with a table of the head's columns, and the hook as a context manager
 def without_head(
     model: nn.Module, tokens: Int[Tensor, "batch seq"], layer: int, head: int
 ) -> Float[Tensor, "batch seq vocab"]:
@@ -373,7 +373,7 @@ def without_head(
     return logits
 
 
-# %% induction_score wrong: takes the weight on position i, the earlier occurrence of the same token, instead of i + 1, the token after it
+# %% induction_score wrong (misconception same-token): takes the weight on position i, the earlier occurrence of the same token, instead of i + 1, the token after it
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -381,21 +381,21 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return pattern[..., n + i, i].mean(dim=-1)
 
 
-# %% induction_score wrong: averages the whole block of rows n .. 2n - 1 and columns 1 .. n instead of only its diagonal
+# %% induction_score wrong (misconception whole-square): averages the whole block of rows n .. 2n - 1 and columns 1 .. n instead of only its diagonal
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
     return pattern[..., n:, 1 : n + 1].mean(dim=(-2, -1))
 
 
-# %% induction_score wrong: the diagonal with offset 1 - n has n + 1 entries, and its first one (query n - 1 of the first list, key 0) is averaged too
+# %% induction_score wrong (misconception from-the-end-of-the-first): the diagonal with offset 1 - n has n + 1 entries, and its first one (query n - 1 of the first list, key 0) is averaged too
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
     return pattern.diagonal(offset=1 - n, dim1=-2, dim2=-1).mean(dim=-1)
 
 
-# %% induction_score wrong: the loop ends at i = n - 2, so the last of the n weights (query 2n - 1, key n) is left out and the mean is over n - 1
+# %% induction_score wrong (misconception last-query-missing): the loop ends at i = n - 2, so the last of the n weights (query 2n - 1, key n) is left out and the mean is over n - 1
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -405,7 +405,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return torch.stack(weights, dim=-1).mean(dim=-1)
 
 
-# %% induction_score wrong: the mean is taken over axis 1 instead of the last axis; right for exactly one axis before the last two ([heads, seq, seq]), wrong for several, an error for none
+# %% induction_score wrong (raised): the mean is taken over axis 1 instead of the last axis; right for exactly one axis before the last two ([heads, seq, seq]), wrong for several, an error for none
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -413,7 +413,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return weights.mean(dim=1)
 
 
-# %% induction_score right: two index tensors pick the n weights
+# %% induction_score right (passed): two index tensors pick the n weights
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     n = pattern.shape[-1] // 2
@@ -421,7 +421,7 @@ def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "...
     return pattern[..., n + i, i + 1].mean(dim=-1)
 
 
-# %% induction_score right: cuts out the block of the second list's queries and the keys from 1 on, and takes its diagonal
+# %% induction_score right (passed): cuts out the block of the second list's queries and the keys from 1 on, and takes its diagonal
 def induction_score(pattern: Float[Tensor, "... seq seq"]) -> Float[Tensor, "..."]:
     """Return the mean weight, over the second list, on the token after the earlier occurrence of the same token."""
     half = pattern.shape[-2] // 2
