@@ -70,7 +70,7 @@ def fetch_packages(
             returns the client's output.
 
     Raises:
-        VendorError: a package could not be fetched, or it is not the pinned one. Such a package is not stored.
+        VendorError: a package could not be fetched, or its SHA-256 is wrong. Such a package is not stored.
     """
     fetch = fetch or npm_pack
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from utils.exercises.exercise import case
 from utils.exercises.observe import collect_tensors
 from utils.exercises.probe import Probe
 
-STATES = 20  # if a sample can have only two values, 20 samples are equal in 1 of 10 ** 6 runs
+STATES = 20  # if a sample can have only two values, 20 samples are equal in 2 of 10 ** 6 runs
 FEW = 6  # if an answer has at most five different results, two of six samples are equal
 
 

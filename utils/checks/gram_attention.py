@@ -386,7 +386,7 @@ def _by_matrix_products(probe):
 
 
 def _one_at_a_time(probe):
-    """Check the scores for vectors that span simple solids, and whether a score depends on only three vectors."""
+    """Check the scores for vectors that span simple solids. Check that a score depends on only three vectors."""
     for q, k, r, why in _BODIES:
         vectors = [torch.tensor(v, dtype=torch.float32).view(1, 1, 1, 3) for v in (q, k, r)]
         observation, wanted = probe.run(case(*vectors)), -round(abs(float(_det(*vectors))), 6) or 0.0
@@ -455,7 +455,7 @@ def _score_milestones(q, k, r):
     }
     scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
     both = {**terms, **scaled}
-    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # the negated last value is the result
     inputs = {"the queries": q, "the keys": k, "the references": r}
     return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
 

@@ -1144,8 +1144,9 @@ def sampling_cases(rand):
 
     def rows(logits, temperature, top_k, count, note=""):
         seed = int(rand.integers(1, high=1000))
+        # Choose a seed whose first random number is at least 0.95. If all rows reuse this number, they get rare tokens.
         while torch.rand(1, generator=torch.Generator().manual_seed(seed)) < 0.95:
-            seed += 1  # the first random number is at least 0.95: if all rows reuse it, they get rare tokens
+            seed += 1
         generator = torch.Generator().manual_seed(seed)
         return case(logits.repeat_interleave(count, 0), temperature, top_k, generator, note=note)
 

@@ -853,7 +853,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor in the state, and name the tensor of the file, or the part, that it contains."""
+    """Find the first wrong tensor in the state. Report which tensor of the file, or which part of one, it contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -895,7 +895,8 @@ def _pieces(tensors):
 
 
 _NARROW = GPTConfig(vocab_size=5, n_positions=3, d_model=6, n_layers=2, n_heads=2)
-_WIDE = GPTConfig(vocab_size=32, n_positions=8, d_model=8, n_layers=3, n_heads=4)  # equal to 4 * d_model and d_model
+# In this configuration, vocab_size equals 4 * d_model, and n_positions equals d_model.
+_WIDE = GPTConfig(vocab_size=32, n_positions=8, d_model=8, n_layers=3, n_heads=4)
 _DEEP = GPTConfig(vocab_size=5, n_positions=3, d_model=4, n_layers=14, n_heads=2)
 
 exercise(

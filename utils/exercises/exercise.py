@@ -36,7 +36,7 @@ class Case:
         seed: the seed of all random numbers of the run.
         note: a remark that messages show after the call. Failures on cases with a note are reported last.
         page_example: the name of the example in the lesson that this case repeats. If an answer fails on this case, the
-            report shows it, because the learner knows its numbers from the lesson.
+            report shows this case, because the learner knows its numbers from the lesson.
     """
 
     args: tuple = ()
@@ -277,8 +277,8 @@ def exercise(
             default is yes for a class. For a function, the default is no: gradients only help to explain wrong results.
         explain_entry: `explain_entry(index, yours, expected)`: returns a clause that says what one wrong number means.
         atol: the largest difference that counts as equal (relative to 1 or to the expected number).
-        cache_key: returns everything that the cases, and the results of the oracle and the misconceptions on a case,
-            depend on, such as the installed GPT-2. Cases and results are cached until this value changes.
+        cache_key: returns everything that determines the cases and the results of the oracle and the misconceptions,
+            such as the installed GPT-2. Cases and results are cached until this value changes.
         steps: for a value, the intermediate values that its cell computes, by name.
         milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
             order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.departure`.

@@ -61,8 +61,8 @@ _CONTAINERS = (*_DICTS, set, list, tuple)
 
 
 class ReusedArguments:
-    """Copy the arguments of consecutive calls. An argument that differs from an earlier one only in its numbers reuses
-    the earlier copy with the new numbers, as in a notebook that trains a model between two calls.
+    """Copy the arguments of consecutive calls. If an argument differs from an earlier argument only in its numbers,
+    use the earlier copy again with the new numbers, as in a notebook that trains a model between two calls.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ def shares_numbers(result: Any, arguments: Sequence[Any]) -> bool:
 
 
 def overwrite(value: Any) -> None:
-    """Set the tensors in a value to 0, and empty a dict or list, as a caller may do. Skip what autograd protects."""
+    """Set a value's tensors to 0, and empty a dict or list, as a caller may do. Skip tensors that autograd protects."""
     tensors = collect_tensors(value)
     if isinstance(value, (dict, list)):
         value.clear()

@@ -73,9 +73,9 @@ class Runner(Protocol):
         """Run the answer on several cases, one after the other, as a notebook does.
 
         A module is created once, for the first case. Before each call, it gets the parameters of that case. A case with
-        different constructor arguments gets its own object. Arguments that differ only in their numbers are one object
-        (see `ReusedArguments`). After each call, the result is overwritten, because a caller may also overwrite it. The
-        sequence ends at the first exception.
+        different constructor arguments gets its own object. Arguments that differ only in their numbers are passed as
+        one object (see `ReusedArguments`). After each call, the result is overwritten, because a caller may also
+        overwrite it. The sequence ends at the first exception.
 
         Args:
             cases: the cases, in order.
@@ -84,7 +84,7 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run three copies of a module: a deep copy, one with its state_dict, and one with only its parameters.
+        """Run three copies of a module: a deep copy, a copy with its state_dict, and a copy with only its parameters.
 
         Before each run, the original's numbers become 0, because a copy must not use the original.
         """
@@ -100,7 +100,7 @@ class Runner(Protocol):
     def run_with_values(self, case: Case, calls: list[int], values: list[Tensor]) -> Observation:
         """Run the answer as `trace` does, and replace the numbers in the results of some calls.
 
-        The values are expected ones, so this is called only for an answer that is already known to be wrong.
+        The values are expected values, so this method is called only for an answer that is known to be wrong.
 
         Args:
             case: the case.

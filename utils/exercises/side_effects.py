@@ -51,8 +51,8 @@ def values_identical(before: Any, after: Any) -> bool:
 def changed_paths(name: str, before: Any, after: Any) -> list[str]:
     """Return the changed parts of the argument `name`: the name itself or, for a module, paths such as "model.mask".
 
-    A module has changed if one of these differs: a parameter, its requires_grad, whether it has a gradient; a buffer;
-    an attribute with plain data, or the type of another attribute; the training mode; the number of hooks.
+    For modules, compare the parameters (numbers, requires_grad, and whether each has a gradient), the buffers, the
+    training mode and the number of hooks. Compare attributes with plain data by value, and other attributes by type.
     """
     if not (isinstance(before, nn.Module) and isinstance(after, nn.Module)):
         return [] if values_identical(before, after) else [name]
@@ -111,7 +111,8 @@ def _lasting_values(answer: Any) -> dict[str, Any]:
 def emptied_variables(answer: Any) -> Iterator[bool]:
     """Empty the dicts and lists with tensors that an answer keeps between calls, and restore them after the block.
 
-    Yields whether there is such a dict or list. If the answer works inside the block, it uses them only as a cache.
+    Yields whether there is such a dict or list. If the answer works inside the block, it uses these containers
+    only as a cache.
     """
     caches = [v for v in _lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
     contents = [cache.copy() for cache in caches]

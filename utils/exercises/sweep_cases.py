@@ -319,7 +319,7 @@ def _is_same(a: Case, b: Case) -> bool:
 
 
 def _form(case: Case) -> tuple[list, ...]:
-    """Return what `values_identical` ignores: dtypes, layouts, the order of dicts, and what requires a gradient."""
+    """Return what `values_identical` ignores: dtypes, layouts, key orders, and whether parameters require gradients."""
     models = [a for a in case.args if isinstance(a, nn.Module)]
     return (
         [(t.dtype, t.stride()) for t in tensors_of(case)],
@@ -350,7 +350,8 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
     After calls with other sizes or arguments, each sequence ends with two calls with its first case. The result of the
-    first of these two calls is overwritten before the second. Statistics of samples need no second call.
+    first of these two calls is overwritten before the second call. An exercise with `parse_result` compares statistics
+    of samples, so its sequences end with only one such call.
     """
     sequences = []
     bases = base_cases(exercise)
@@ -362,7 +363,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
-        else:  # a second object of the class, with other and preferably many constructor arguments
+        else:  # a second object of the class, with different constructor arguments, preferably many
             others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
             # Each call gets different parameters, as after a training step.

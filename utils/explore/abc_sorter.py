@@ -26,7 +26,7 @@ def sorter(model: Any, letters: str = "cab") -> Widget:
         letters: the initial content of the text box.
 
     Returns:
-        A widget. Its `state` has `letters`, and for each head `head_0`, `head_1`, …: whether the head's output is used.
+        A widget. Its `state` has `letters` and a bool for each head: `head_0` says whether head 0's output is used.
 
     Raises:
         ValueError: `letters` is not three letters from a, b and c, or a model parameter is missing or unexpected.

@@ -27,7 +27,7 @@ def next_token(
     prompt: str = "When Mary and John went to the store, John gave a drink to",
     seed: int = 0,
 ) -> Widget:
-    """Show the likeliest next tokens of a prompt, with sliders for temperature and k, and a button that samples one.
+    """Show a prompt's likeliest next tokens, with sliders for temperature and k, and a button that samples a token.
 
     The browser receives all logits, so its probabilities are exact. For each new token or prompt, the browser asks
     the kernel for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.

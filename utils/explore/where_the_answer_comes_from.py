@@ -15,7 +15,7 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # computing a table with this product of parameters, tokens and places takes about a second
+AT_ONCE = 5e9  # if parameters × tokens × places is this number, a table takes about a second to compute
 
 Result = dict[str, Any]
 

@@ -195,7 +195,7 @@ class Computation:
             right: for each call, whether its result is correct.
         """
         harmless: set[int] = set()
-        # Whole numbers, such as the result of argmax, are never compared.
+        # Integers, such as the result of argmax, are never compared, so nothing shows that they are right.
         is_shown_right = [each and self.is_number(i) for i, each in enumerate(right)]
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
@@ -248,7 +248,7 @@ class Computation:
         return sorted(found)
 
     def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
-        """Return the milestone that has most of the numbers of call `i`, or else the first proportional to them."""
+        """Return the milestone with most of call `i`'s numbers, or else the first milestone proportional to them."""
         value = self.calls[i].value
         shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in candidates}
         best = max(shares, key=lambda k: shares[k], default=None)
@@ -257,7 +257,7 @@ class Computation:
         return next((k for k in candidates if is_multiple(value, self.milestones[k].value)), None)
 
     def without_operands(self, i: int, size: int) -> int:
-        """Return the call that combines the result of call `i` with other values to `size` numbers, if there is one.
+        """Return the call that combines the result of call `i` with other values into `size` numbers, if it exists.
 
         Otherwise return `i`: its result has `size` numbers itself, or it is a row or an entry that is stacked with
         others.
@@ -287,11 +287,11 @@ class Computation:
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
 
     def find_idle_call(self, i: int) -> int | None:
-        """Return the last idle call among a call and the calls that lead to it (see `is_idle`)."""
+        """Return the last idle call among call `i` and the calls that lead to it (see `is_idle`)."""
         return max(filter(self.is_idle, trace_back(self.inputs, [i])), default=None)
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic without effect: its result equals an input or is the same milestone."""
+        """Tell whether a call is arithmetic without effect: its result equals an input or an input's milestone."""
         reached, value = self.reached[i], self.calls[i].value
         if self.calls[i].name not in ARITHMETIC:
             return False

@@ -135,7 +135,7 @@ class _Explanation:
         return self._departure_before(sentence, wrong, following)
 
     def _departure_of_repair(self, repair: Repair) -> Departure:
-        """Report a step that makes the result right if it gives a certain value instead. The repair tested this."""
+        """Report the step of a repair. A run has shown that replacing the step's value makes the final result right."""
         i, k, computation = repair.call, repair.milestone, self.computation
         label, line, reached = self.milestones[k].label, self.calls[i].line, self.reached[i]
         given = [(j, m) for j, m in enumerate(self.reached[:i]) if m is not None and m in computation.ancestors(i)]
@@ -154,7 +154,7 @@ class _Explanation:
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
 
     def _departure_of_right_step(self, i: int, reached: int, k: int) -> Departure:
-        """Report a step that gives an expected value, although the result is right if it gives milestone `k`."""
+        """Report a step that gives an expected value. The result would be right if the step gave milestone `k`."""
         (start, right), label, line = self._source_text(i, reached), self.milestones[k].label, self.calls[i].line
         if reached != k and reached in self.computation.ancestors(i):
             where = sentence_case(self._line(i, with_operation=True))
@@ -175,7 +175,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(line, "enough digits"))
 
     def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
-        """Report that the result is right without the steps from call `source`, which gives milestone `k`, to `i`."""
+        """Report that the result is right without the steps from call `source` to `i`; `source` gives milestone `k`."""
         line = self.calls[i].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
         where = self._region_text(first, i, self.calls[source].line == line)
@@ -191,7 +191,7 @@ class _Explanation:
         return [j for j in path if j == i or not self.computation.is_right(j)]
 
     def _region_text(self, first: int, last: int, follows: bool) -> str:
-        """Name the lines or the operation between two calls. `follows`: the sentence before is about the same line."""
+        """Name the lines or operation between two calls. `follows`: whether the sentence before is about this line."""
         if self.calls[first].line != self.calls[last].line:
             return f"the computation from {self._line(first)} to {self._line(last)}"
         is_direct = self.calls[last].is_direct

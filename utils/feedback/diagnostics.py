@@ -101,8 +101,8 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
     return f"{call} stopped{place} with {article(failure.type)}: {why}{hint}"
 
 
-# Maps the results of `raised_by_own_code` to explanations of the learner's own `raise` or `assert`. They apply if the
-# oracle accepts the input.
+# Maps the results of `raised_by_own_code` to explanations of the learner's own `raise` or `assert`. These explanations
+# apply if the oracle accepts the input.
 _OWN_EXCEPTIONS = {
     "validation": "was rejected{place}: {error}. This input is valid; is the condition too strict?",
     "condition": (

@@ -119,7 +119,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     Args:
         probe: the answer under test.
         trial: the trial to show, or None.
-        include_call: whether the caption names the call; needed if the message does not.
+        include_call: whether the caption names the call; needed if the message does not name it.
 
     Returns:
         The table, or None if there is no trial, or if no part of the trial can be shown as a table.

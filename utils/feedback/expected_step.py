@@ -74,7 +74,7 @@ def _step_of_size(computation: Computation, wrong: int, following: int, furthest
 
 
 def _wrong_divisor(computation: Computation, wrong: int, following: int) -> int:
-    """Return the call `wrong`; if it gives the right divisor for the milestone `following`, the next wrong call."""
+    """Return the next wrong call if call `wrong` gives the right divisor for milestone `following`, else `wrong`."""
     expected, calls = computation.milestones[following].value, computation.calls
     path = computation.descendants(wrong)
     division = next((i for i in path if calls[i].name in ("div", "truediv")), None)

@@ -34,14 +34,14 @@ from utils.feedback.properties import report_broken_property
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
 
-# Reports for these properties do not name a wrong step. The first two concern initial parameters, and the last already
-# names the line that gives nan.
+# Reports for these properties do not name a wrong step. The first two properties concern initial parameters, and the
+# report on the last property already names the line that gives nan.
 WITHOUT_DEPARTURE = ("made_in_order", "starts_as_linear", "finite")
 TABLE_SIZE = 6  # for a misconception, show the largest failing case with at most this many rows and columns
 
 
 def _with_table(probe: Probe, broken: Report) -> Report:
-    """Add the table of the case that the message is about: the first case for which the property says the same."""
+    """Add the table of the case that the message is about: the first case for which the property gives the message."""
     shown = select_table_trial(probe)
     for trial in probe.trials if shown else ():
         alone = report_broken_property(Probe(probe.exercise, probe.runner, [trial]))

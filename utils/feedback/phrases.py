@@ -203,7 +203,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """Say which parameters an object has instead of a missing one: the unexpected ones, or all if there are none."""
+    """List the parameters of an object that lacks one: the unexpected parameters or, if there are none, all."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:

@@ -88,7 +88,7 @@ def _factor(pairs: Pairs) -> str:
     if not all(abs(f) > 1e-6 and p.is_equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
         return ""
     if any(bool(((p.yours == 0) & (p.expected.abs() > 1e-6 * p.expected.abs().max())).any()) for p in pairs):
-        return ""  # the other numbers may be multiples, but these are missing
+        return ""  # some numbers are wrongly 0, even if the other numbers are multiples
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
         return "The numbers are almost right. Is something small added during the computation, or are numbers rounded?"
@@ -143,7 +143,7 @@ def _rounded(pairs: Pairs) -> str:
 def _offset(pairs: Pairs) -> str:
     errors = [p.yours - p.expected for p in pairs]
     found = [float(error.mean()) for error in errors]
-    # An offset that is not much larger than the tolerance says nothing: every number is then off by nearly the offset.
+    # `is_equal` proves little if the offset is near the tolerance, so all errors must be within 5 % of the offset.
     if not all(
         p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) and float((error - o).abs().max()) < abs(o) / 20
         for o, p, error in zip(found, pairs, errors)
@@ -282,5 +282,5 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _moved,
     _rearranged,
 )
-_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # others would take these results for the expected ones
+_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # others would mistake these results for the expected ones
 _OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)

@@ -18,18 +18,18 @@ from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
-FEWEST_RUNS, MOST_CALLS = 40, 4000  # a search ends after this many runs; short answers may run more often
+FEWEST_RUNS, MOST_CALLS = 40, 4000  # a search may make MOST_CALLS calls in total, or FEWEST_RUNS runs if this is more
 MOST_OTHERS = 2  # other wrong trials on which a repair is tested
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A step whose result has to be replaced by a milestone, and nothing else, to make the answer right.
+    """A replacement that makes the answer right: a milestone replaces the result of one step; nothing else changes.
 
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.
         milestone: the index of the milestone.
-        is_turned: whether the last two axes of the result are in the other order.
+        is_turned: whether the milestone's last two axes are exchanged before it replaces the result.
     """
 
     call: int
@@ -44,7 +44,7 @@ class Repairer:
         probe: the answer.
         trial: a wrong trial.
         computation: the answer's calls on this trial.
-        others: other wrong trials; a repair has to work on the first of them too.
+        others: other wrong trials; a repair has to work on the first `MOST_OTHERS` of these trials too.
     """
 
     def __init__(self, probe: Probe, trial: Trial, computation: Computation, others: Sequence[Trial] = ()) -> None:
@@ -67,9 +67,9 @@ class Repairer:
     def _candidates(self) -> Iterator[Repair]:
         """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
 
-        Repairs that would make any answer right are left out: those of the answer's own result, and those that put the
-        expected result in place of a step. Some correct answers skip an optional milestone, so it does not replace a
-        correct result.
+        Repairs that would make any answer right are left out: repairs of the answer's own result, and repairs that
+        put the expected result in place of a step. Some correct answers skip an optional milestone, so it does not
+        replace a correct result.
         """
         computation = self.computation
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
@@ -80,7 +80,7 @@ class Repairer:
             same = computation.reached[i]  # an exact copy of a value that the call reaches undoes rounding errors
             earlier = computation.ancestors(i) if i in wrong else set() if same is None else {same}
             yield from (Repair(i, k) for k in sorted(earlier - {last}))
-        # Of the steps inside a layer or model that a line calls, only the last one can be replaced by the next value.
+        # A correct step inside a layer or model is replaced only if another line uses the step's result.
         own = {i for i, call in enumerate(computation.calls) if call.is_direct} | self._used_on_other_lines()
         for i in (i for i in path if i not in computation.constants and (i in wrong or i in own)):
             allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)

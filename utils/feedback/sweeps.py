@@ -35,11 +35,11 @@ from utils.exercises.sweep_limits import MOST, cases_near_number, cases_of_size,
 from utils.feedback.gradients import find_infinite_gradient, find_wrong_gradient
 from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, kept_text
 
-# In these sweeps, an answer may raise an exception that the oracle does not raise. In the second list, it may also give
-# nan. If a lesson forbids this, a property tests it.
+# In these sweeps, an answer may raise an exception that the oracle does not raise. In the sweeps of the second
+# list, the answer may also give nan. If a lesson forbids this behaviour, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden numbers", "hidden rows")
 _MAY_GIVE_NAN = ("large", "hidden numbers", "hidden rows")
-CONDITIONS = ("sizes", "options", "numbers", "widths")  # sweeps whose changes name a condition in a report
+CONDITIONS = ("sizes", "options", "numbers", "widths")  # a report may state the changes of these sweeps as a condition
 
 SWEEPS = {
     "state": "one object gets a shorter input, a longer input and the first input again, with and without gradients",
@@ -62,7 +62,7 @@ class Finding(NamedTuple):
     trial: Trial | None = None
     message: str = ""
     base: Case | None = None  # the base case from which the trial's case is derived
-    scale: float = 1.0  # the largest expected number, if smaller numbers than usual have to be compared
+    scale: float = 1.0  # the factor of the tolerance: in a sweep over small numbers, the largest expected number
 
 
 @functools.lru_cache(maxsize=128)
@@ -113,7 +113,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | None:
     """Find a trial of a base case and a trial of a derived case, of which exactly one is correct.
 
-    The answer is wrong on some of the exercise's cases. What changes from one case to the other is a condition under
+    The answer is wrong on some of the exercise's cases. The change from one case to the other is a condition under
     which the answer is wrong. If the base case is wrong, only a change of an option or a larger result counts, because
     a result of size 1 is often right by chance.
     """
@@ -157,7 +157,7 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Test sizes larger than a number in the code, and float arguments near a number. The results are not cached."""
+    """Test sizes larger than a number in the code, and float arguments near such a number. Results are not cached."""
     oracle, code = make_runner(exercise, exercise.oracle), runner.inspect_code()
     for base in base_cases(exercise)[:1]:
         sizes = [

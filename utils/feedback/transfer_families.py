@@ -86,8 +86,7 @@ def transfer_family(
     Args:
         name: the function or class that the learner writes, for all members.
         members: the members by id, at least four. The lesson in `solutions/` contains the answer to the first member.
-        lesson: the convention of the lesson. It is given only if an answer with this convention takes the same
-            arguments.
+        lesson: the convention of the lesson. Pass it only if an answer with this convention takes the same arguments.
         large_scores: the positions of the arguments that the scores are computed from. Each task then states that large
             scores must not overflow, and has a case in which these arguments are 40 times as large.
         fields: fields of `Exercise` that all members share, such as `cases` and `returns`.

@@ -67,7 +67,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affe
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded.
+    """The settings with which the submissions of a class are graded.
 
     Attributes:
         limits: the resource limits for one exercise.
@@ -92,7 +92,8 @@ class GradingSummary:
         reused_count: the number of results that already existed.
         graded_count: the number of results that this run produced.
         state_counts: the number of exercises of the new results in each state.
-        wait_counts: the number of these exercises that wait for an earlier lesson, by that lesson's number.
+        wait_counts: the number of exercises of the new results that wait for an earlier lesson, by the number of that
+            lesson.
         lost_submissions: the submissions that could not be graded, and the error for each.
     """
 
@@ -171,7 +172,7 @@ def report_answer(name: str, source: str) -> Report:
     The answer runs in the sandbox, because the instructor has not read it yet.
 
     Args:
-        name: the exercise; for a transfer exercise with its member, such as `attend/keys-first`.
+        name: the name of the exercise; for a transfer exercise, also its member, such as `attend/keys-first`.
         source: the code of the answer.
 
     Raises:
@@ -224,14 +225,14 @@ def grade(
 
     Args:
         folder: the folder that `coginst collect` wrote, with `NN_stem.ipynb` or `.md` in a folder for each student.
-        names: numbers, names or stems of lessons; by default all that at least one student handed in.
+        names: numbers, names or stems of lessons; by default all lessons that at least one student handed in.
         executor: where tasks run; by default `jobs` processes on this machine.
         jobs: how many tasks may run at once.
         progress: whether to show a progress bar.
 
     Raises:
         GradingError: there is nothing to grade.
-        SandboxError: `settings` request isolation, which this machine does not support.
+        SandboxError: `settings` request an isolation that this machine does not support.
     """
     settings = settings or Settings()
     problems = {"bwrap": isolation_problem, "container": lambda: container_problem(settings.image)}

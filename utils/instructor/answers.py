@@ -42,7 +42,7 @@ class AnswerFactory:
 
     @classmethod
     def from_exercise(cls, exercise: Exercise) -> AnswerFactory:
-        """Create the factory for an exercise. For an answer that is a value, run the lesson's earlier cells silently.
+        """Create the factory for an exercise. If the answer is a value, run the lesson's earlier cells silently.
 
         Raises:
             LessonError: `solutions/` does not exist.
@@ -77,7 +77,7 @@ class AnswerFactory:
         return names[self.exercise.name]
 
     def _add_demo_names(self, source: str) -> None:
-        """If the source reads other names than definitions, add the names that the lesson's earlier cells define."""
+        """If the source reads unknown names, add the names that the lesson's earlier cells define."""
         unknown = read_names(source) - {*self.namespace, *lessons.bound_names(ast.parse(source)), *dir(builtins)}
         if unknown and not self._has_demo_names:
             self._has_demo_names = True
@@ -86,7 +86,7 @@ class AnswerFactory:
             self.namespace = demo | self.namespace
 
     def judge(self, source: str) -> Report:
-        """Return the report of `check` on the answer in `source`. Without an answer, the reason is "raised"."""
+        """Return the report of `check` on the answer in `source`. If the source fails, the reason is "raised"."""
         try:
             answer = self.make_answer(source)
         except (Exception, SystemExit) as error:
@@ -154,7 +154,7 @@ class Answer:
     In the file, a line such as `# %% softmax wrong (misconception wrong-axis): what is wrong` precedes the source.
 
     Attributes:
-        exercise: the name of the exercise; for a transfer exercise with its member, such as `attend/keys-first`.
+        exercise: the name of the exercise; for a transfer exercise, followed by its member, as in `attend/keys-first`.
         kind: "right" or "wrong", as the author of the answer marked it.
         verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer has not been judged yet.
         description: what is wrong with the answer, or how it is written.

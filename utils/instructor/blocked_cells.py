@@ -1,4 +1,4 @@
-"""Find the cells of an untouched lesson that cannot run until an exercise is done. No code runs for this."""
+"""Find the cells of an untouched lesson that cannot run until an exercise is done. The analysis runs no code."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the function, class or lambda that a statement defines, or None. Most of its code runs in later calls."""
+    """Return the function, class or lambda that a statement defines, or None. Most of its code runs when called."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None

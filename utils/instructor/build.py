@@ -31,7 +31,7 @@ from utils.lessons.markers import MarkerError
 
 MANIFEST = ".coginst.json"
 _STAGE, _COMMIT = ".coginst-stage", ".coginst-commit"
-LOCK_PATIENCE = 60.0  # seconds; a build takes one or two, so a build that holds the lock this long is stuck
+LOCK_PATIENCE = 60.0  # seconds; a build takes 1 or 2 s, so a build that holds the lock this long is stuck
 
 HEADER = """\
 ---

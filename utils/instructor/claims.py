@@ -1,8 +1,9 @@
 """List the claims in the lessons, each with the test that supports it, and find new claims without a test.
 
 A mark on a test in `tests/course/` quotes the words of the lesson that the test supports. `@pytest.mark.claim("…")`
-marks a test that removes the cause that the lesson names. `@pytest.mark.observed("…")` marks a test that measures what
-the lesson reports. `docs/claims.md` is generated from these marks.
+marks a test that removes the cause that the lesson names, and observes that the effect disappears.
+`@pytest.mark.observed("…")` marks a test that measures what the lesson reports. `docs/claims.md` is generated from
+these marks.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from utils import lessons
 from utils.instructor.strip import StrippedLesson
 from utils.lessons import Lesson
 
-# The names of tensor dimensions are no leaks, because prose uses them before any code does.
+# The names of tensor dimensions are not leaks, because prose uses them before any code does.
 _TERMS = frozenset("batch seq d_model d_head n_heads d_in d_out vocab".split())
 _WORD = re.compile(r"[^\W\d]\w*")
 _MARKER = re.compile(r"<\s*/?\s*COG(?:INST|NOTE|LINE|STUB)\s*>", re.IGNORECASE)

@@ -116,7 +116,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
 
 
 def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
-    """Yield cases that the check does not use: its cases with different numbers, or with one change."""
+    """Yield cases that the check does not use: the check's cases with different numbers, or with one change."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
@@ -290,12 +290,12 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of NAMED or EXPLAINED mutants among all rejected mutants that are not STOPPED.
+    """Return the percentage, rounded down, of NAMED or EXPLAINED mutants among the rejected, not STOPPED mutants.
 
     STOPPED mutants raise an error, which torch explains. Only the check can explain the faults of the other mutants.
     """
     ran = row[2] + row[3] + row[5]
-    return round(100 * (row[2] + row[3]) / ran) if ran else 100
+    return 100 * (row[2] + row[3]) // ran if ran else 100
 
 
 def format_table(rows: Mapping[str, Sequence[int]]) -> str:

@@ -68,8 +68,8 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
         with_solutions: the lessons whose answers the release contains.
 
     Raises:
-        PublishError: `root` is not in a git repository, `branch` is not a valid name, is checked out, or contains
-            commits of others, or git knows no name and email address for the commit.
+        PublishError: `root` is not in a git repository; `branch` is not a valid name, is checked out, or contains
+            commits of others; or git knows no name and email address for the commit.
         ReleaseError, MarkerError, BuildError, LessonError: same as in a release.
     """
     _require_repository(root, branch)
@@ -180,7 +180,7 @@ def _last_release(root: Path, branch: str) -> str | None:
     }
     if not tips:
         return None
-    # A tip that contains all other tips reaches as many commits as all tips together.
+    # If one tip reaches all other tips, it reaches as many commits as all tips together.
     newest = max(tips.values(), key=lambda commit: _count_commits(root, commit))
     if _count_commits(root, *tips.values()) > _count_commits(root, newest):
         raise PublishError(

@@ -232,8 +232,8 @@ class _CodeRendering:
     def unset(self) -> set[str]:
         """Return the names that have no value when the answers are removed.
 
-        If an answer is inside a function or class, this is the name of the outermost one. Otherwise, these are the
-        names that the answer binds.
+        If an answer is inside functions or classes, only the name of the outermost definition has no value.
+        Otherwise, the names that the answer binds have no value.
         """
         removed = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in removed}

@@ -48,7 +48,7 @@ def append_attempt(progress: Path, attempt: Mapping[str, Any]) -> None:
 def read_log(path: Path) -> list[dict[str, Any]]:
     """Return the objects in the log, in the order in which they were written. Ignore damaged lines.
 
-    The fields are not checked: `utils.learning.attempts` does that.
+    The fields are not checked here; `utils.learning.attempts` checks them.
     """
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Store a learner's progress: exercises, questions, reviews and the inventory, in one file on this machine only.
+"""Store a learner's progress in one file on this machine only: exercises, questions, reviews and the inventory.
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
@@ -215,10 +215,10 @@ def _count_passed() -> int:
 
 
 def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
-    """Add the tables of `other` to `content`. Of two entries with the same name, the later one wins.
+    """Add the tables of `other` to `content`. Of two entries with the same name, the later entry wins.
 
-    Of two records of the same sitting of the inventory, a complete one wins. If both are complete, the earlier one
-    wins, because the later one repeats it.
+    For a sitting of the inventory, a complete record wins over an incomplete record. If both records are complete, the
+    earlier record wins, because the later record repeats it.
     """
     times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
     if times:
@@ -302,8 +302,8 @@ def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> N
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Read the file, apply `change`, and replace the file. Hold its lock if possible. Rename a damaged file.
 
-    If `change` returns an attempt, add the attempt to the log. The attempt stays there even if the file then
-    cannot be written.
+    If `change` returns an attempt, add the attempt to the log. The attempt stays in the log even if the file cannot be
+    written afterwards.
 
     Raises:
         OSError: the file cannot be read or written.

@@ -1,4 +1,4 @@
-"""Ask the twelve items of the concept inventory, and record the learner's choices.
+"""Present the twelve items of the concept inventory, and record the learner's choices.
 
 There are three sittings: form A before the course, form B after it, and form A again four weeks later. The widget in
 the browser never receives the correct choices: this module scores the learner's choices in the kernel. A widget that is
@@ -72,7 +72,7 @@ def _result_sentence(number: int, entry: Mapping[str, Any]) -> str:
 
 
 class Sitting:
-    """One sitting. Its `widget` asks the items. The order of the choices is sampled for each learner and sitting."""
+    """One sitting. Its `widget` shows the items. The order of the choices is sampled for each learner and sitting."""
 
     def __init__(self, number: int, clock: Clock = utc_now) -> None:
         self.number, self.form, self.clock = number, FORMS[number], clock
@@ -143,7 +143,7 @@ class Sitting:
     def _result(self, items: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the result that the widget shows at the end.
 
-        The first sitting does not reveal which items were right, because the third sitting will ask the same items
+        The first sitting does not reveal which items were right, because the third sitting presents the same items
         again.
         """
         stored = read_sittings().get(self.number, {})

@@ -11,9 +11,9 @@ earlier answers to this question.
 | right, fairly sure, or confidence not stated | Good | 2 days |
 | right, certain | Easy | 8 days |
 
-All intervals are whole days. FSRS's own repetition within minutes is switched off, because a warm-up repeats a failed
-question. A review never changes the answer that was recorded in the lesson. If the learner answers a question in the
-lesson again, the schedule of the question continues with the new answer.
+All intervals are whole days. FSRS's own repetition within minutes is switched off, because `progress().warm_up()`
+already repeats a failed question. A review never changes the answer that was recorded in the lesson. If the learner
+answers a question in the lesson again, the schedule of the question continues with the new answer.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def select_questions(questions: Iterable[Question], n: int) -> list[Question]:
 def _separate_neighbours(questions: list[Question]) -> list[Question]:
     """Order questions so that neighbours belong to different lessons, if possible.
 
-    Each next question comes from a different lesson: the one with the most remaining questions.
+    Each question is followed by a question from another lesson: the lesson with the most remaining questions.
     """
     remaining, mixed = list(questions), []
     while remaining:
@@ -127,7 +127,7 @@ def _separate_neighbours(questions: list[Question]) -> list[Question]:
 
 
 def review(question: Question, right: bool, sure: str, now: datetime) -> None:
-    """Record an answer of a review, and schedule the question again."""
+    """Record an answer from a review, and schedule the question again."""
     card = _read_card(question.entry, read_reviews().get(question.text), now)
     card, _ = _scheduler().review_card(card, rate(right, sure), now)
     times = {"due": card.due.isoformat(), "when": now.isoformat()}
@@ -153,7 +153,7 @@ def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: 
         card = Card(0, State.Review, None, **numbers, due=due, last_review=min(last, now))
     if card.last_review is None or card.last_review < answered <= now:
         card, _ = _scheduler().review_card(card, rate(entry["right"], entry["sure"]), min(answered, now))
-    if last > now:  # the clock was set back, so nobody knows how long ago this answer was
+    if last > now:  # the clock was set back, so nobody knows how long ago this answer was given
         card.due = now
     return card
 

@@ -107,7 +107,7 @@ def parse_shared(content: bytes) -> SharedFile:
     """Parse a `learning.json` without trusting it, because anybody may have written it.
 
     Raises:
-        SharedFileError: the file is too large, is not JSON, or a field has a wrong type or an impossible value.
+        SharedFileError: the file is too large or is not JSON, or a field has a wrong type or an impossible value.
     """
     if len(content) > MAX_BYTES:
         raise SharedFileError(f"{FILE_NAME} has {len(content):,} bytes; the limit is {MAX_BYTES:,}.")

@@ -94,7 +94,7 @@ def _is_outdated(update: Update, sources: list[str]) -> bool:
 def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
     """Tell whether a learner's cell lacks a change. The learner may have edited any of its lines.
 
-    Each line of the learner is matched with the old or new line that is most similar. The change is missing in three
+    Each line of the learner's cell is matched with the most similar old or new line. The change is missing in three
     cases: an added line has no match, a removed line is still there, or the learner has an edited form of a line that
     was removed without a replacement.
     """

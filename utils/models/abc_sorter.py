@@ -351,10 +351,11 @@ def held_out_study() -> dict[str, dict[str, float]]:
     Returns:
         "random": for each of five random splits, the share of correct answers to the seven held-out triples.
         "shuffled": the same, if each triple has the answer of another triple.
-        "one order", "no order": for each answer, the share of its held-out orders that were answered correctly, if the
-            training contained one of its orders or none.
+        "one order", "no order": for each answer, the share of its held-out orders that were answered correctly. The
+            training contained one order of the answer's letters ("one order") or none ("no order").
         "written for aab": how often each answer was written for the orders of aab, if the training contained none.
-        "wrong": how many wrong answers to these triples were in alphabetical order, and how many there were in total.
+        "wrong": how many wrong answers in "one order" and "no order" were in alphabetical order, and the number of all
+            these wrong answers.
     """
     return json.loads(HELD_OUT.read_text(encoding="utf-8"))
 

@@ -372,12 +372,12 @@ def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tens
 def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
     """Measure which letter the model writes after a wrong letter in an unfinished `echo` answer.
 
-    The last letter of the unfinished answer is replaced with a different letter from the word. The words have 8
+    The last letter of the unfinished answer is replaced with a different letter from the word. Each word has 8
     different letters.
 
     Returns:
-        The shares of `n` cases in which the model writes the letter for the next position, and in which it writes the
-        letter that follows the wrong letter in the word.
+        Two shares of `n` cases: those in which the model writes the letter for the next position, and those in which it
+        writes the letter that follows the wrong letter in the word.
     """
     generator = torch.Generator().manual_seed(seed)
     words = [word for word in random_words(8 * n, generator, 8) if len(set(word)) == 8][:n]

@@ -80,7 +80,7 @@ def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
 
 
 def load(model: nn.Module, state: Mapping[str, Float[Tensor, "..."]]) -> nn.Module:
-    """Load the parameters in `state` into the model. Return the model in eval mode. Its buffers do not change.
+    """Load the parameters in `state` into the model. Return the model in eval mode. The buffers do not change.
 
     Raises:
         ValueError: the name or shape of a parameter differs from `state`.

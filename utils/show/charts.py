@@ -256,7 +256,7 @@ def draw_lines(
     bottom: float | None = None,
 ) -> None:
     """Draw lines, each named at its end, and a reference line `mark` (name, y). Start the y axis at `bottom`."""
-    # The lines differ in dashes and markers too, for readers who cannot distinguish the colours.
+    # The lines also differ in dashes and markers, for readers who cannot distinguish the colours.
     styles = zip(SERIES, ("-", "--", "-.", ":", "-", "--"), "osD^vP")
     height = BENCH * axes.get_position().height
     for y, (colour, dash, marker) in zip(ys.values(), styles):

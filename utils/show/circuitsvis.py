@@ -233,8 +233,8 @@ class LibraryTracker:
     The first figure that a kernel shows contains the library, and the tracker remembers its cell. If that cell runs
     again, its new output replaces the old one and therefore contains the library. If the cell then shows no figure, or
     if it is deleted, the next figure contains the library. A newly loaded page has a new session and may lack the
-    library, so the first figure in the new session also contains it. Therefore, if a figure lacks the
-    library, running its cell again adds the library.
+    library, so the first figure in the new session also contains it. Therefore, if a figure lacks the library, running
+    its cell again adds the library.
     """
 
     def __init__(self) -> None:

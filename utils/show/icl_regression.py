@@ -73,8 +73,8 @@ def circuits(
     y.
 
     Args:
-        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], with one row for each head. D is at most 8, and
-            there are at most 24 squares.
+        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], where each row is a head. D is at most 8, and there
+            are at most 24 squares.
         ov: [n, D], a column for each of n squares; only for a single row of squares.
         names: a string for each square, or for each column if `qk` has four dimensions.
 
@@ -144,7 +144,7 @@ def dynamics(
         steps: {name: [readings]}, the increasing training steps of one to three runs, or [readings] for a single run.
         w: {name: [readings, heads]}, or [readings, heads].
         mu: the same form as `w`.
-        loss: {name: [losses]}, at equal distances from the first step to the last; None draws no losses.
+        loss: {name: [losses]}, evenly spaced from the first step to the last; None draws no losses.
 
     Raises:
         ValueError: if names, readings or heads differ between the arguments, or there are more than three runs.

@@ -42,7 +42,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
             axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
-        lowest = k + across >= heads  # no table is below
+        lowest = k + across >= heads  # there is no table below
         axes.set_xticks(range(0, n, step) if lowest else [], texts[::step] if lowest else [], size=size, rotation=90)
         if column == 0:
             axes.set_ylabel("query (asks)" if side > 0.9 else "query", size=SMALL, labelpad=2)

@@ -32,8 +32,8 @@ def looking_back(
         finds: the word whose state `asks` needs most. The line from this state is wider.
 
     Raises:
-        ValueError: if there are not 2 to 8 words, `asks` does not occur once in `written`, or `finds` not once in
-            `read`.
+        ValueError: if there are not 2 to 8 words, `asks` does not occur exactly once in `written`, or `finds` does not
+            occur exactly once in `read`.
     """
     words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):

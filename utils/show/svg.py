@@ -29,7 +29,7 @@ UNIT = 10  # units per CSS pixel, so that coordinates can be whole numbers
 DPI = UNIT * CSS_DPI
 EM = 500  # the font size, in the units of a glyph's outline
 # JupyterLab, VS Code and Sphinx mark a page as light or dark. Without such a mark, the page's `color-scheme` decides;
-# it may follow the reader's system (prefers-color-scheme). Without a mark and a `color-scheme`, the figure is light.
+# it may follow the reader's system (prefers-color-scheme). Without a mark or a `color-scheme`, the figure is light.
 # Printed figures are always light.
 _THEME = (
     "@supports(color:light-dark(red,red)){.course-figure{VARIABLES}}"

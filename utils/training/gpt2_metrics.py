@@ -74,7 +74,7 @@ class GPT2Metrics:
     def best_heads(self) -> list[tuple[int, float, int, float]]:
         """Return two heads for each layer, with their values.
 
-        The first has the largest weight on the previous position. The second has the highest induction score.
+        The first head has the largest weight on the previous position. The second head has the highest induction score.
         """
         (previous, i), (induction, j) = self.previous.max(-1), self.induction.max(-1)
         return list(zip(i.tolist(), previous.tolist(), j.tolist(), induction.tolist()))

@@ -3,7 +3,7 @@ import { drawn, explorer, fixed, label, lineAxes } from "../show/page.js";
 const SILENCE = 20_000; // milliseconds without a step after which the kernel may be gone
 const [ROW, COLUMN] = [20, 230]; // pixels
 
-/** Return {highest: loss so far, share: of the steps that is done}. */
+/** Return the highest loss so far, and the share of the steps that are done. */
 function numbers({ steps, first }, { done, losses }) {
   return { highest: Math.max(0, ...losses.map(([, loss]) => loss)), share: (done - first) / (steps - first) };
 }

@@ -46,7 +46,7 @@ html_theme_options = {
     **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
-# Without its context menu, a formula is no Tab stop.
+# Without its context menu, a formula is not a Tab stop.
 mathjax3_config = {"options": {"enableMenu": False}}
 html_context = {"default_mode": "auto"}  # light or dark, as in the reader's system
 

@@ -56,8 +56,8 @@ class SourceFile:
         path: the path of the file in its source.
         mtime: when the file was last changed, in seconds since 1970.
         refusal: why the file cannot be read, as a sentence; "" if it can be read.
-        read: returns the content, at most `MAX_FILE` bytes. It works until the iterator moves to the next file, and
-            raises `ArchiveError`.
+        read: a function that returns the content, at most `MAX_FILE` bytes. It can be called until the iterator moves
+            to the next file. It raises `ArchiveError` if the file cannot be read.
         user: the hub's user in whose home the file is; "" outside of homes.
     """
 
@@ -203,8 +203,8 @@ def _read_file(path: Path, owner: int | None) -> bytes:
         owner: the number of the user to whom the file must belong; None for any user.
 
     Raises:
-        ArchiveError: the file cannot be read, belongs to another user, or has become a link, a device or too large
-            since it was listed.
+        ArchiveError: the file cannot be read or belongs to another user, or it changed after it was listed and is now
+            a link, a device or too large.
     """
     try:
         with open_untrusted(path) as file:  # The file may have been replaced since it was listed.

@@ -12,7 +12,7 @@ from utils import lessons
 from utils.grading.intake.versions import SubmissionVersion, group_versions
 from utils.instructor.publish import iter_published_copies
 
-MOST_IDS = 5  # students in an explanation
+MOST_IDS = 5  # maximum number of students that an explanation lists
 
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
@@ -40,7 +40,7 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
     """Return whether several students can have this file without copying.
 
-    A file is usual if chance alone is expected to give at least one pair of students with this file. The estimate
+    A file is usual if at least one pair of students is expected to have this file by chance alone. The estimate
     treats the changed cells as independent, and takes the probability of each cell from the students with other files.
 
     Args:

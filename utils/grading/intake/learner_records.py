@@ -43,7 +43,7 @@ class LearnerRecords:
 
         Args:
             name: the result of `record_name`.
-            upload_number: Canvas's number of the upload, which decides between files of the same time.
+            upload_number: Canvas's number of the upload, which decides between files with the same time.
         """
         path, rank = self._path(student, name), (round(mtime), upload_number)
         if rank >= self._ranks.get(path, rank):

@@ -96,7 +96,7 @@ def read_roster(path: str | Path) -> list[Student]:
     (roster). If a student has no id, the email address is used.
 
     Raises:
-        RosterError: the file cannot be read, lacks these columns, or two students have the same id.
+        RosterError: the file cannot be read or lacks these columns, or two students have the same id.
     """
     path = Path(path)
     (_, header), *rows = _rows(path)

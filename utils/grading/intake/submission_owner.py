@@ -14,7 +14,8 @@ from utils.grading.intake.roster import Student, name_key
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
-# Canvas: "lovelaceada_LATE_123_456_x.ipynb": the sortable name in lower case, the student's and the upload's number.
+# Canvas: "lovelaceada_LATE_123_456_x.ipynb", with the sortable name in lower case, the number of the student and the
+# number of the upload.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
 # nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", with "+" and random letters at the end if nobody
 # should be able to guess the name.

@@ -84,7 +84,7 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return the remedy if the system forbids bubblewrap's namespaces; it begins with the reason if that is known."""
+    """Return the remedy if the system forbids bubblewrap's namespaces. If the reason is known, it comes first."""
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"

@@ -64,7 +64,7 @@ class ExerciseResult:
         seconds: the CPU time of the answer's process, measured from outside the process.
         waits_for: the exercise that must pass first, if `state` is "waits for another exercise".
         answer: the student's source; "" if there is none.
-        fingerprint: a hash of the wrong results on the cases, which are the same for all students: failures with
+        fingerprint: a hash of the wrong results on the cases. The cases are the same for all students, so failures with
             equal fingerprints count as the same mistake. "" if the answer passed or returned no result.
         member: for a transfer exercise, the id of the member that the answer was judged against.
         task_code: the task code that the notebook shows; "" if there is no valid code.
@@ -135,7 +135,7 @@ def ungraded_result(absent: LessonResult, why: str) -> LessonResult:
     Its key is empty, so the next run grades the lesson again.
 
     Args:
-        absent: the result if the lesson had not been handed in.
+        absent: the result that the lesson would have if it had not been handed in.
     """
     message = f"This lesson could not be graded ({why}). Your instructor decides how many points it gets."
     lost = tuple(dataclasses.replace(e, state="unreadable", message=message) for e in absent.exercises)

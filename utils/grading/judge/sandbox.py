@@ -88,7 +88,7 @@ class RemoteAnswerNotFound(Exception):
     """The notebook has no answer to the exercise.
 
     Attributes:
-        failure: the exception that prevented the answer, or None.
+        failure: the exception that is the reason, or None.
     """
 
     def __init__(self, message: str, failure: Failure | None) -> None:
@@ -255,7 +255,7 @@ class Sandbox(contextlib.AbstractContextManager):
 
 
 class Session(contextlib.AbstractContextManager):
-    """The judge's connection to one runner. If the runner ends early, its methods raise `RunnerStopped`."""
+    """The judge's connection to one runner. If the runner ends early, the session's methods raise `RunnerStopped`."""
 
     def __init__(self, sandbox: Sandbox, connection: socket.socket, limits: ResourceLimits) -> None:
         self.sandbox, self.limits = sandbox, limits

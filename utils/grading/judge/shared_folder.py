@@ -72,10 +72,10 @@ def keep_seed(out: Path, seed: int | None) -> int:
     """Return the seed of the results in `out`, and store it there, so that the next run uses the same seed.
 
     Args:
-        seed: a new seed; None for the seed that was kept, or a random seed if there is none.
+        seed: a new seed; None for the stored seed, or for a random seed if no seed is stored.
 
     Raises:
-        ResultError: the kept seed cannot be read.
+        ResultError: the stored seed cannot be read.
     """
     path = out / SEED_FILE
     out.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def with_seed(exercise: Exercise, seed: int | None) -> Exercise:
 
 
 class BoundedCache(dict[str, T]):
-    """A dict that keeps only the newest entries, which the next lesson of the same student needs again."""
+    """A dict that keeps only the newest entries. The next lesson of the same student needs these entries again."""
 
     MAX_ENTRIES = 512
 
@@ -125,7 +125,8 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # Idle answers may use this many seconds of wall time in total. Then the CPU limit applies to wall time too.
+        # Idle answers may use this many seconds of wall time in total. Afterwards, the CPU limit also applies to wall
+        # time.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -284,7 +285,8 @@ class _Grading:
             session.call("write_pages", contents)
             remote.load_answer(self.pages[stem], yours)
             report = diagnose_with_runner(exercise, cast(Runner, remote))
-            if report and remote.has_impossible_count:  # A wrong answer may return an argument without computing.
+            # Only right answers are checked, because a wrong answer may return an argument without computing anything.
+            if report and remote.has_impossible_count:
                 raise session.stop_tampered("a number of operations that its result contradicts")
         except RunnerStopped as over:
             # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
@@ -334,7 +336,7 @@ def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """Return the verdict for a missing answer: failed if an exception prevented it, otherwise not attempted."""
+    """Return the verdict for a missing answer: failed if an exception is the reason, otherwise not attempted."""
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)

@@ -128,7 +128,7 @@ def _summarise(tally: Tally) -> str:
 def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
-    The exercises are ordered by pass rate, without the students who did not hand in the lesson. The students are
+    The exercises are ordered by pass rate; students who did not hand in the lesson do not count. The students are
     ordered by the number of exercises that they passed. If the same exercises are hard for all students, the cells of
     passed exercises form a region with a single slanting edge. An instructor should examine the cells on the wrong side
     of this edge.

@@ -115,7 +115,7 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
 class AnswerNotFound(Exception):
     """The notebook has no answer to the exercise.
 
-    The message says why. `error` is the exception that prevented the answer, or None if there was no exception.
+    The message says why. If an exception is the reason, `error` is this exception. Otherwise, `error` is None.
     """
 
     def __init__(self, message: str, error: BaseException | None = None) -> None:

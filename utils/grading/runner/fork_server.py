@@ -77,7 +77,7 @@ def _preload() -> None:
     for name in ALSO:
         importlib.import_module(name)
     with contextlib.suppress(utils.gpt2.WeightsError):
-        utils.gpt2.source()  # It prints its name when it is first used, and must not do so in an answer.
+        utils.gpt2.source()  # The first call prints a line, which must not happen while an answer runs.
     _freeze_memory()
 
 
@@ -89,7 +89,7 @@ def _preload_optional(what: str) -> None:
             importlib.import_module("matplotlib.pyplot")
             importlib.import_module("matplotlib.font_manager")  # runs other programs to list the fonts
         else:
-            importlib.import_module("torch._dynamo")  # Creating an optimiser imports its module.
+            importlib.import_module("torch._dynamo")  # Creating an optimiser imports this module.
         if what == "gpt2":
             utils.gpt2.load_gpt2()
     _freeze_memory()

@@ -88,7 +88,7 @@ def fork_child(work: Callable[[], None], limits: ResourceLimits, isolation: Isol
             _run_and_exit(work, limits, isolation)
     finally:
         if has_namespace:
-            # Return to the original namespace; otherwise no later fork could create a new one.
+            # Return to the original namespace. Otherwise, no later fork could create a new namespace.
             _call_libc("setns", own, _NEWPID)
         os.close(own)
     return pid

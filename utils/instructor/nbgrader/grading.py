@@ -1,7 +1,7 @@
 """Define `grade`, which graded cells call: `grade(get_mask)`. An exercise gets points only if it passes its check.
 
 nbgrader runs the notebook again, so the outputs no longer show which transfer task the student got. Therefore, an
-answer to any task of a family gets the points, and the cell prints the name of this task.
+answer to any task of a family gets the points, and the cell prints the name of the task that the answer solves.
 """
 
 from __future__ import annotations

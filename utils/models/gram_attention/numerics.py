@@ -46,7 +46,7 @@ class Cost:
 
     Attributes:
         seconds: the time of the fastest call.
-        peak: the maximum number of bytes that the call used at once, without memory that was in use before.
+        peak: the maximum number of bytes that the call used at once, excluding memory that was already in use.
     """
 
     seconds: float

@@ -36,7 +36,7 @@ class RegressionConfig:
     """Everything that determines a run. The defaults train a layer with two heads in about five seconds.
 
     Args:
-        d, L: the number of entries in x, and of examples in a prompt (None: 8 · d).
+        d, L: the number of entries in x, and the number of examples in a prompt (`L=None` means 8 · d).
         n_head, n_layers, weight_tying, causal, writes, n_out: the model; `weight_tying`, `causal` and `writes` apply
             only to a stack (see `Stack`).
         init: "random" (the defaults of nn.Linear, with Q and K multiplied by `gain_qk`, and V and O by `gain_ov`),
@@ -46,7 +46,7 @@ class RegressionConfig:
         lr_qk, lr_ov: the learning rate for Q and K, and the rate for all other parameters.
         schedule: "cosine", "constant" or "one_cycle".
         clip: the maximum norm of the gradient of all parameters; None does not clip.
-        steps: None means 4,000, or 8,000 for more than two heads, because these converge later.
+        steps: None means 4,000, or 8,000 for more than two heads, which converge later.
         batch_size, queries: prompts in a batch, and questions about each prompt. Additional questions are cheap,
             because they share the examples.
         noise_std, scales: see `draw`.

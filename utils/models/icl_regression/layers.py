@@ -26,8 +26,8 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 class QueryLayer(nn.Module):
     """One layer with `n_head` heads. Questions attend only to the examples, not to questions.
 
-    Each head is as wide as a token: the weights of `q_proj, k_proj, v_proj` are [heads · D, D], and those of `o_proj`
-    [n_out, heads · D].
+    Each head is as wide as a token: the weights of `q_proj, k_proj, v_proj` are [heads · D, D], and the weights of
+    `o_proj` are [n_out, heads · D].
     """
 
     def __init__(self, n_embd: int, n_head: int, n_out: int) -> None:
@@ -47,7 +47,8 @@ class QueryLayer(nn.Module):
             size = 1e-4 if init == "small_id_qk" else 1e-6
             self.q_proj.weight.copy_(size * eye.repeat(heads, 1))
             self.k_proj.weight.copy_(size * eye.repeat(heads, 1))
-            if init == "oppo_small_id":  # only in the queries: a minus sign in the keys would cancel it
+            if init == "oppo_small_id":
+                # Negate only the queries, because a second minus sign in the keys would cancel the first.
                 self.q_proj.weight[heads // 2 * self.n_embd :].neg_()
             if init == "small_id":
                 self.v_proj.weight.copy_(size * eye.repeat(heads, 1))

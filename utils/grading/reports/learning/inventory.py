@@ -1,9 +1,9 @@
 """Measure learning with the concept inventory: gain, retention, and how well each item works.
 
-A score is the share of correct answers among all items of a sitting; a skipped item counts as wrong. The gain is the
-gain of the averages: the average improvement divided by the average room for improvement. The average of the learners'
-own gains would be biased: if a learner's first score is high, there is little room for improvement, and the gain
-depends mostly on guesses.
+A score is the share of correct answers among all items of a sitting; a skipped item counts as wrong. The gain is
+computed from averages: it is the average improvement divided by the average room for improvement. The average of the
+learners' own gains would be biased: if a learner's first score is high, there is little room for improvement, and the
+gain depends mostly on guesses.
 """
 
 from __future__ import annotations

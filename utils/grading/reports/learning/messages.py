@@ -163,7 +163,7 @@ def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[s
         families: for each (exercise, misconception), the name of the mistake, which is the same in several lessons.
 
     Returns:
-        The misconceptions with enough learners, the most frequent return first.
+        The misconceptions with enough learners. Those that return most often come first.
     """
     exercises_of: dict[str, set[str]] = defaultdict(set)
     for (exercise, _), family in families.items():

@@ -56,10 +56,10 @@ def find_weak_messages(
     """Return the messages that most need rewriting, each with its text and an answer that leads to it.
 
     Args:
-        count: the largest number of messages.
+        count: the maximum number of messages.
         exercises: the exercises of the course by name.
-        mistakes: the mistakes in the graded answers of the class. Their example is preferred; otherwise, the answer is
-            the code of the misconception itself.
+        mistakes: the mistakes in the graded answers of the class. If one of these mistakes leads to a message, its
+            example is the answer. Otherwise, the answer is the code of the misconception itself.
     """
     weak = []
     for effect in rank_messages(effects)[:count]:
