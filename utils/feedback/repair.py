@@ -18,7 +18,7 @@ from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
-FEWEST_RUNS, MOST_CALLS = 40, 4000  # a search may make MOST_CALLS calls in total, or FEWEST_RUNS runs if this is more
+FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search may make MOST_CALLS calls in total, or FEWEST_RUNS runs if this is more
 MOST_OTHERS = 2  # other wrong trials on which a repair is tested
 
 
