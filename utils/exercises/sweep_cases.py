@@ -350,8 +350,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
     After calls with other sizes or arguments, each sequence ends with two calls with its first case. The result of the
-    first of these two calls is overwritten before the second call. An exercise with `parse_result` compares statistics
-    of samples, so its sequences end with only one such call.
+    first of these two calls is overwritten before the second call. With `parse_result`, only one such call is made.
     """
     sequences = []
     bases = base_cases(exercise)
