@@ -861,7 +861,7 @@ def test_loud_and_quiet_keys_mirror_each_other(study):
 @pytest.mark.parametrize(
     "name, old, new, line, label",
     [
-        ("gram_determinant", "rr * qk**2", "rr * qk**4", "line 7 (", "the result"),
+        ("gram_determinant", "rr * qk**2", "rr * qk**4", "line 7 (", "|r|²(q·k)²"),
         ("TripleProductAttention", "d_head**1.5", "d_head**1.25", "line 16 (", "the scaled scores"),
     ],
 )

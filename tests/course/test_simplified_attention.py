@@ -502,7 +502,7 @@ def test_first_quiz():
             "powers.sum(dim=dim, keepdim=True)",
             "powers.norm(dim=dim, keepdim=True)",
             "the exponentials of the shifted scores",
-            "the softmax",
+            "the sums of the exponentials of the shifted scores",
         ),
         (
             "simple_attention",

@@ -57,7 +57,7 @@ return weights @ x
     [
         ("x @ keys.mT", "x @ keys.flip(0).mT", None, "the scores", 3),
         ("/ x.shape[-1] ** 0.5", "/ x.shape[-1] ** 0.3", "the scores", "the scaled scores", 4),
-        ("torch.softmax(scaled, dim=-1)", "torch.softmax(scaled * 2, dim=-1)", "the scaled scores", None, 5),
+        ("torch.softmax(scaled, dim=-1)", "torch.softmax(scaled * 2, dim=-1)", "the scaled scores", "the weights", 5),
         (
             # The exponentials are optional, so they do not count.
             "torch.softmax(scaled, dim=-1)",

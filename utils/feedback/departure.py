@@ -183,7 +183,9 @@ class _Explanation:
         if not has_same_axes(self.calls[i].value, self.calls[source].value):
             change = f"kept the numbers of {self.milestones[k].label} in their places"
             sentence = f"This result would be right if {where} {change}."
-        return Departure(f"{''.join(self._source_text(source, k))}. {sentence}", self._trace_lines(line, None))
+        later = (m.label for m in self.milestones[k + 1 :] if not (m.is_optional or m.is_leaf))
+        start, lines = "".join(self._source_text(source, k)), self._trace_lines(line, None)
+        return Departure(f"{start}. {sentence}", lines, name=next(later, None))
 
     def _wrong_steps(self, i: int) -> list[int]:
         """Return the calls that give wrong numbers and lead to call `i`, and call `i` itself."""
