@@ -185,7 +185,8 @@ ANSWERS = [
 def test_the_departing_step_is_named_after_harmless_operations(name, line, step, source):
     report = AnswerFactory.from_name(name).judge(textwrap.dedent(source).lstrip())
     assert [t.line for t in report.trace if t.state == "wrong"] == [line], str(report)
-    named = (f"but {step}", f"Without {step}", f"if {step}")
+    with_line = step.replace("on the same line", "on line")
+    named = (f"but {step}", f"Without {step}", f"if {step}", f"if {with_line} ", f" on {step}")
     assert any(words in report.message for words in named), report.message
 
 
