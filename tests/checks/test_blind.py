@@ -8,6 +8,7 @@ the new verdicts.
 """
 
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from utils.exercises.exercise import all_members
 from utils.instructor.answers import Answer
 from utils.instructor.blind_answers import find_changed_verdicts, find_pending, read_blind_answers, read_pending
+from utils.lessons import ROOT
 
 EACH = {"wrong": 2, "right": 5}  # answers to an exercise with the same verdict
 FIRST = ("mechanisms", "sweeps")  # the folders of answers that once were judged wrongly
@@ -46,6 +48,13 @@ def test_each_answer_has_its_verdict(exercise):
 def test_the_sample_contains_every_verdict():
     for answers in ANSWERS.values():
         assert {a.verdict for a in sample(answers)} == {a.verdict for a in answers}
+
+
+def test_the_rounds_have_as_many_answers_as_the_page_says():
+    stated = re.search(r"Each round has (\d+) answers", (ROOT / "docs" / "checks.md").read_text(encoding="utf-8"))
+    counts = Counter(path.parent.name for path, file in read_blind_answers().items() for _ in file)
+    rounds = "sixteenth seventeenth eighteenth nineteenth twentieth twenty_first".split()
+    assert stated and {counts[name] for name in rounds} == {int(stated[1])}
 
 
 def test_no_wrong_answer_passes_and_no_right_answer_fails():

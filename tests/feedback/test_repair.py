@@ -70,6 +70,19 @@ def test_the_step_that_makes_the_result_right_is_named(attend, body, end):
     assert report.message.endswith(end), report.message
 
 
+def test_a_step_in_a_loop_is_replaced_in_every_round(declare_exercise):
+    """Only without both cumulative sums is the result right."""
+    heads = declare_exercise(
+        "heads",
+        oracle=lambda x, y: sum((x @ y.mT * factor).softmax(-1) for factor in (0.5, 2.0)),
+        milestones=lambda x, y: {"the scores": x @ y.mT},
+        cases=lambda rand: [case(rand(4, 3), rand(5, 3)), case(rand(3, 2), rand(4, 2))],
+    )
+    body = "scores = x @ y.mT\nreturn sum((scores.cumsum(-1) * f).softmax(-1) for f in (0.5, 2.0))"
+    message = diagnose(heads, answer(body, "heads")).message
+    assert "Without `cumsum` on line 3" in message and message.endswith("this result would be right."), message
+
+
 def test_a_step_with_later_mistakes_is_not_called_the_only_one(attend):
     """With the right scores, the result would still be wrong."""
     message = diagnose(attend, answer("scores = x @ y.mT / 2\nreturn scores.softmax(0) @ (y + 1)")).message
@@ -148,14 +161,17 @@ def test_a_step_without_effect_is_named(declare_exercise):
 
 def test_a_step_that_receives_another_value_is_named(declare_exercise):
     """Line 3 is right, but line 5 calls it with the numbers before they are doubled."""
+
+    def milestones(x, y):
+        shifted = x + 1
+        doubles = shifted * 2
+        sums = torch.stack([doubles.cumsum(-1), (x * 2 + 2 * y).cumsum(-1)])
+        return {"the shifted numbers": shifted, "the doubles": doubles, "the sums": sums}
+
     sums = declare_exercise(
         "sums",
         oracle=lambda x, y: torch.stack([(x * 2 + 2).cumsum(-1), (x * 2 + 2 * y).cumsum(-1)]).softmax(-1),
-        milestones=lambda x, y: {
-            "the shifted numbers": x + 1,
-            "the doubles": (doubles := (x + 1) * 2),
-            "the sums": torch.stack([doubles.cumsum(-1), (x * 2 + 2 * y).cumsum(-1)]),
-        },
+        milestones=milestones,
         cases=lambda rand: [case(rand(4, 3), rand(4, 3)), case(rand(3, 2), rand(3, 2))],
     )
     body = """

@@ -80,8 +80,13 @@ class CallRecorder(TorchFunctionMode):
         return self._origin.get(id(tensor))
 
     def _replace(self, value: Tensor, result: Any, args: tuple) -> Any:
-        """Return a result with other numbers. If the call writes into its first argument, change this argument."""
+        """Return a result with other numbers. If the call writes into its first argument, change this argument.
+
+        A result of several tensors stays unchanged.
+        """
         target = args[0] if result is None else result
+        if not isinstance(target, Tensor):
+            return result
         with torch.no_grad():
             if any(target is argument for argument in args):
                 target.copy_(value.reshape(target.shape))

@@ -277,6 +277,11 @@ class Computation:
         origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
         return self.with_origins(milestones | origins) if origins else milestones
 
+    def skips_a_step(self, k: int, later: int) -> bool:
+        """Tell whether a required milestone, which is not a leaf, is between milestone `k` and milestone `later`."""
+        between = self.milestones[k + 1 : later] if k not in self.milestones[later].parents else []
+        return any(not (m.is_optional or m.is_leaf) for m in between)
+
     def combines_steps(self, i: int) -> bool:
         """Tell whether a call combines the results of at least two earlier calls that are not constants."""
         return len({j for j in self.inputs[i] if self.is_number(j) and j not in self.constants}) > 1

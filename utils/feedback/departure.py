@@ -132,7 +132,7 @@ class _Explanation:
             f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
             f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
         )
-        return self._departure_before(sentence, wrong, following)
+        return self._untested_departure(sentence, wrong, following)
 
     def _departure_of_repair(self, repair: Repair) -> Departure:
         """Report the step of a repair. A run has shown that replacing the step's value makes the final result right."""
@@ -147,7 +147,7 @@ class _Explanation:
         first = min(self._wrong_steps(i))
         where = self._region_text(first, i, source is not None and self.calls[source].line == line)
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
-        if before is not None and source in self.calls[i].inputs and before not in self.milestones[k].parents:
+        if before is not None and source in self.calls[i].inputs and computation.skips_a_step(before, k):
             where += f", which receives {self.milestones[before].label},"
         sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
         marked = line if self.calls[first].line == line else None
@@ -237,9 +237,9 @@ class _Explanation:
             sentence = f"No line up to {self._line(wrong)} gives {label}."
             return Departure(sentence, self._trace_lines(None, None), is_vague=not is_reached)
         sentence = f"{where} should lead to {label}, but gives {self._other_value(wrong, following)}."
-        return self._departure_before(sentence, wrong, following)
+        return self._untested_departure(sentence, wrong, following)
 
-    def _departure_before(self, sentence: str, wrong: int, following: int) -> Departure:
+    def _untested_departure(self, sentence: str, wrong: int, following: int) -> Departure:
         lines = self._trace_lines(self.calls[wrong].line, self.milestones[following].label)
         is_last = following == len(self.milestones) - 1
         return self._departure(sentence, lines, self.repairer.final if is_last else wrong, following)

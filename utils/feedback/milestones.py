@@ -35,8 +35,6 @@ class Milestone(NamedTuple):
         is_leaf: whether no other milestone is needed to compute the value.
         is_constant: whether the value does not depend on arguments and parameters.
         parents: the indices of the milestones that the expected computation combines to get this value.
-        operation: the name of the torch function that returns the value, or None if it is not recorded.
-        users: the names of the torch functions that use the value in the expected computation.
     """
 
     label: str
@@ -45,8 +43,6 @@ class Milestone(NamedTuple):
     is_leaf: bool = False
     is_constant: bool = False
     parents: frozenset[int] = frozenset()
-    operation: str | None = None
-    users: frozenset[str] = frozenset()
 
 
 def is_telling(value: Tensor) -> bool:
@@ -232,9 +228,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
         name, is_optional = label.rstrip("?"), label.endswith("?")
         direct = trace_back(inputs, [] if index is None else inputs[index], order)
         parents = frozenset(order[i] for i in direct if i in order)
-        operation = None if index is None else recorder.calls[index].name
-        users = frozenset(call.name for call in recorder.calls if index in call.inputs)
-        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents, operation, users))
+        milestones.append(Milestone(name, value.detach(), is_optional, is_leaf, is_constant, parents))
     required = [m for m in milestones if not m.is_optional]
     if not required or not all(is_telling(m.value) for m in required):
         return None

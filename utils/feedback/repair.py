@@ -6,8 +6,10 @@ calls this method patching.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from torch import Tensor
 
@@ -20,6 +22,7 @@ from utils.feedback.milestones import Milestone, expected_values, float_result
 
 FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search may make MOST_CALLS calls in total, or FEWEST_RUNS runs if this is more
 MOST_OTHERS = 2  # other wrong trials on which a repair is tested
+Form = Literal["call", "loop", "slices"]
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,15 @@ class Repair:
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.
         milestone: the index of the milestone.
-        is_turned: whether the milestone's last two axes are exchanged before it replaces the result.
+        form: which results the milestone replaces if the step is in a loop: the result of this call, the result of
+            every call, or the results of the calls in order, each with a slice of the milestone.
+        is_transposed: whether the last two axes of the new results are exchanged.
     """
 
     call: int
     milestone: int
-    is_turned: bool = False
+    form: Form = "call"
+    is_transposed: bool = False
 
 
 class Repairer:
@@ -55,14 +61,20 @@ class Repairer:
     def first_repair(self) -> Repair | None:
         """Return the repair of the earliest step, or None."""
         most = max(FEWEST_RUNS, MOST_CALLS // len(self.computation.calls))
-        for repair in self._candidates():
-            turned = replace(repair, is_turned=True)
-            for each in (repair, turned) if self._runs < most else ():
-                if values := replaced_values(each, self.computation.calls, self.computation.milestones):
-                    if self._is_right(self.trial, values) and self._works_on_others(each):
-                        return each
-                    break
+        for repair in itertools.chain.from_iterable(map(self._forms, self._candidates())):
+            if self._runs >= most:
+                return None
+            values = replaced_values(repair, self.computation.calls, self.computation.milestones)
+            if self._is_right(self.trial, values) and self._works_on_others(repair):
+                return repair
         return None
+
+    def _forms(self, repair: Repair) -> Iterator[Repair]:
+        """Yield the forms of a repair that fit; the transposed forms only if no other form fits."""
+        calls, milestones = self.computation.calls, self.computation.milestones
+        forms = [[replace(repair, form=f, is_transposed=t) for f in get_args(Form)] for t in (False, True)]
+        fitting = [[each for each in some if replaced_values(each, calls, milestones)] for some in forms]
+        yield from fitting[0] or fitting[1]
 
     def _candidates(self) -> Iterator[Repair]:
         """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
@@ -115,16 +127,17 @@ class Repairer:
 
 
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
-    """Return the new result of each call that a repair changes; {} if the milestone has another shape.
-
-    The calls of a step in a loop get the slices of the milestone.
-    """
+    """Return the new result of each call that a repair changes; {} if the milestone has another shape."""
     step, milestone = calls[repair.call], milestones[repair.milestone].value
     loop = [i for i, call in enumerate(calls) if (call.line, call.name) == (step.line, step.name)]
     axes = [axis for axis, size in enumerate(milestone.shape) if size == len(loop)]
-    slices = [{repair.call: milestone}, *(dict(zip(loop, milestone.unbind(axis))) for axis in axes)]
-    for values in slices:
-        if repair.is_turned:
+    options: dict[Form, list[dict[int, Tensor]]] = {
+        "call": [{repair.call: milestone}],
+        "loop": [dict.fromkeys(loop, milestone)] if len(loop) > 1 else [],
+        "slices": [dict(zip(loop, milestone.unbind(axis))) for axis in axes],
+    }
+    for values in options[repair.form]:
+        if repair.is_transposed:
             values = {i: value.mT for i, value in values.items() if value.dim() > 1}
         if values and all(_has_same_shape(calls[i].value, value) for i, value in values.items()):
             return values
