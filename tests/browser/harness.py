@@ -78,6 +78,10 @@ _RESTORED = """async () => {
     renderer.dispose();
     return manager.restoredStatus && !manager._kernelRestoreInProgress;
 }"""
+# Every widget is drawn, or its place shows an error.
+_NO_WIDGET_LOADS = """() =>
+    [...window.jupyterapp.shell.currentWidget.node.querySelectorAll('.jp-OutputArea-output')]
+        .every(output => output.textContent !== 'Loading widget...')"""
 # Run all cells, as the menu does. JupyterLab's own promise ends at the first error, even if the cell is allowed to
 # raise it, so this script waits for the promise of each cell. It first removes the execution counts of an earlier run,
 # so that every cell with a count has run.
@@ -298,10 +302,21 @@ class Lab:
 
 
 def open_from_file_list(page: Page, name: str) -> Notebook:
-    """Open the notebook by a double click in Lab's list of files, and wait until it can run cells."""
-    page.locator(".jp-DirListing-item", has_text=name).dblclick()
-    expect(page.locator(_SHOWN)).to_be_visible()
-    await_ready(page)
+    """Open the notebook by a double click in Lab's list of files, and wait until it can run cells.
+
+    Open it again, twice at most, if JupyterLab shows "model not found" for its widgets. This happens if the widget
+    manager asks the kernel for widgets, when the kernel connects, before it has loaded the widgets of the notebook:
+    `WidgetManager.restoreWidgets` in jupyterlab_widgets 3.0 then draws all outputs too early (ipywidgets issue 3823).
+    """
+    for _ in range(3):
+        page.locator(".jp-DirListing-item", has_text=name).dblclick()
+        expect(page.locator(_SHOWN)).to_be_visible()
+        await_ready(page)
+        if not page.locator(_SHOWN).get_by_text("model not found").count():
+            break
+        close_notebook(page)
+    else:
+        raise AssertionError(f"the widgets of {name} are missing after three attempts")
     return Notebook(page)
 
 
@@ -326,7 +341,7 @@ def await_ready(page: Page) -> None:
     """Wait until the notebook has its cells and widgets, and is connected to an idle kernel."""
     page.wait_for_function(_READY)
     page.wait_for_function(_RESTORED)
-    page.wait_for_timeout(500)  # the widgets are drawn again
+    page.wait_for_function(_NO_WIDGET_LOADS)
 
 
 def outside_loopback(urls: list[str]) -> list[str]:

@@ -335,7 +335,7 @@ def test_the_causal_form_is_the_estimator_over_the_examples_before(seed):
                 assert (masked[:, t : t + 1] - model(asked[:, t : t + 1], z)).square().mean().sqrt() > 0.1 * size
 
 
-@pytest.mark.observed("all three stored runs end near *w* = ±0.52")
+@pytest.mark.observed("All three stored runs end near *w* = ±0.52")
 def test_where_one_head_ends():
     for seed in SEEDS:
         assert abs(abs(regression.statistics(stored(1, seed).model)[0].w) - 0.52) < 0.015

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -33,6 +34,8 @@ class TracedCall:
         numbers: the arguments that are plain numbers, such as the 2 in `x * 2`.
         is_direct: True if the learner's line makes the call itself; False if a layer or function that this line calls
             makes it.
+        place: a number for the place in the code that makes the call, from the learner's line to the torch function.
+            Calls of one place are the iterations of a loop.
     """
 
     name: str
@@ -43,6 +46,7 @@ class TracedCall:
     has_other_inputs: bool = False
     numbers: list[float] = field(default_factory=list)
     is_direct: bool = True
+    place: int = 0
 
 
 class CallRecorder(TorchFunctionMode):
@@ -94,9 +98,12 @@ class CallRecorder(TorchFunctionMode):
             return value.reshape(target.shape).to(target.dtype).clone()
 
     def _record(self, name: str, tensors: list[Tensor], args: tuple, result: Any) -> None:
-        line, code, is_direct = self._line()
-        if line is None:
+        frames = self._frames()
+        if not frames:
             return
+        own = frames[-1]
+        line, code = own.f_lineno, linecache.getline(own.f_code.co_filename, own.f_lineno).strip()
+        is_direct, place = all(map(_is_transparent, frames[:-1])), hash(tuple(frame.f_lasti for frame in frames))
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
         inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
         others = any(id(t) not in self._origin for t in tensors)
@@ -105,18 +112,22 @@ class CallRecorder(TorchFunctionMode):
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place))
 
-    def _line(self) -> tuple[int | None, str, bool]:
-        """Return the number and text of the learner's running line, and whether it makes the torch call itself."""
-        frame, is_direct = sys._getframe(3), True
-        while self.files is not None and frame is not None and frame.f_code.co_filename not in self.files:
-            in_torch = f"{os.sep}torch{os.sep}" in frame.f_code.co_filename
-            is_direct = is_direct and in_torch and frame.f_code.co_name != "_call_impl"
+    def _frames(self) -> list[FrameType]:
+        """Return the running frames from the torch call to the learner's line; [] if no learner's line is running."""
+        frame, frames = sys._getframe(3), []
+        while frame is not None:
+            frames.append(frame)
+            if self.files is None or frame.f_code.co_filename in self.files:
+                return frames
             frame = frame.f_back
-        if frame is None:
-            return None, "", False
-        return frame.f_lineno, linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip(), is_direct
+        return []
+
+
+def _is_transparent(frame: FrameType) -> bool:
+    """Tell whether a frame belongs to torch and is no call of a layer."""
+    return f"{os.sep}torch{os.sep}" in frame.f_code.co_filename and frame.f_code.co_name != "_call_impl"
 
 
 _WRITES = {"setitem"}  # calls that return nothing and change their first argument

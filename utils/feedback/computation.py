@@ -176,7 +176,7 @@ class Computation:
         """Return the first call that receives only correct values, returns a wrong value, and leads to the result."""
         final = self.final_call(result)
         right = [self.is_right(i) for i in range(len(self.calls))]
-        harmless = self._find_harmless(final, right)
+        harmless = self.find_harmless(final)
         views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
             if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
@@ -187,16 +187,15 @@ class Computation:
                 return i
         return None
 
-    def _find_harmless(self, final: int, right: Sequence[bool]) -> set[int]:
+    def find_harmless(self, final: int) -> set[int]:
         """Return the calls that influence only correct results, such as `x * 0` in `x + x * 0`.
 
         Args:
             final: the call that gives the answer's result.
-            right: for each call, whether its result is correct.
         """
         harmless: set[int] = set()
         # Integers, such as the result of argmax, are never compared, so nothing shows that they are right.
-        is_shown_right = [each and self.is_number(i) for i, each in enumerate(right)]
+        is_shown_right = [self.is_number(i) and self.is_right(i) for i in range(len(self.calls))]
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
             is_right = (j in harmless or (is_shown_right[j] and not self._is_earlier(j, i)) for j in users)

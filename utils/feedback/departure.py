@@ -149,7 +149,8 @@ class _Explanation:
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
         if before is not None and source in self.calls[i].inputs and computation.skips_a_step(before, k):
             where += f", which receives {self.milestones[before].label},"
-        sentence = f"This result would be right if {where} gave {label}, but it gives {self._other_value(i, k)}."
+        verb = "they give" if where.startswith("the steps") else "it gives"
+        sentence = f"This result would be right if {where} gave {label}, but {verb} {self._other_value(i, k)}."
         marked = line if self.calls[first].line == line else None
         return self._departure(f"{start}{sentence}", self._trace_lines(marked, label), i, k)
 

@@ -83,8 +83,9 @@ class Repairer:
         put the expected result in place of a step. Some correct answers skip an optional milestone, so it does not
         replace a correct result.
         """
-        computation = self.computation
+        computation, harmless = self.computation, self.computation.find_harmless(self.final)
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
+        path = [i for i in path if i not in harmless]
         wrong = {i for i in path if not computation.is_right(i)}
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
@@ -129,7 +130,7 @@ class Repairer:
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
     """Return the new result of each call that a repair changes; {} if the milestone has another shape."""
     step, milestone = calls[repair.call], milestones[repair.milestone].value
-    loop = [i for i, call in enumerate(calls) if (call.line, call.name) == (step.line, step.name)]
+    loop = [i for i, call in enumerate(calls) if (call.place, call.name) == (step.place, step.name)]
     axes = [axis for axis, size in enumerate(milestone.shape) if size == len(loop)]
     options: dict[Form, list[dict[int, Tensor]]] = {
         "call": [{repair.call: milestone}],
