@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from torch import Tensor
 
@@ -144,14 +145,27 @@ class Computation:
 
     def is_right(self, i: int) -> bool:
         """Tell whether a result is correct: all or part of an expected value, a step to it, a constant or a mask."""
+        return self._right[i]
+
+    @cached_property
+    def _right(self) -> list[bool]:
+        return [self._find_out_if_right(i) for i in range(len(self.calls))]
+
+    @cached_property
+    def _telling_others(self) -> list[bool]:
+        return [is_telling(other) for _, other in self.others]
+
+    def _find_out_if_right(self, i: int) -> bool:
         if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
             return True
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
             return False
         # A value with few different numbers can match by coincidence, so the same function must return it.
-        others = (other for function, other in self.others if function == name or is_telling(other))
-        return any(match(value, other, self.atol) for other in others)
+        others = zip(self.others, self._telling_others)
+        return any(
+            match(value, other, self.atol) for (function, other), telling in others if function == name or telling
+        )
 
     def has_other_steps(self, i: int) -> bool:
         """Tell whether the line of a call computes other numbers too."""
@@ -175,11 +189,14 @@ class Computation:
     def first_wrong_call(self, result: Tensor | None) -> int | None:
         """Return the first call that receives only correct values, returns a wrong value, and leads to the result."""
         final = self.final_call(result)
-        right = [self.is_right(i) for i in range(len(self.calls))]
         harmless = self.find_harmless(final)
         views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
-            if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
+            if (
+                self.is_right(i)
+                or i in harmless
+                or not all(self.is_right(j) or j in views | harmless for j in self.inputs[i])
+            ):
                 continue
             if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
                 views.add(i)
@@ -187,15 +204,19 @@ class Computation:
                 return i
         return None
 
-    def find_harmless(self, final: int) -> set[int]:
+    def find_harmless(self, final: int, allow_optional: bool = True) -> set[int]:
         """Return the calls that influence only correct results, such as `x * 0` in `x + x * 0`.
 
         Args:
             final: the call that gives the answer's result.
+            allow_optional: whether a result that equals an optional milestone counts as correct.
         """
         harmless: set[int] = set()
         # Integers, such as the result of argmax, are never compared, so nothing shows that they are right.
         is_shown_right = [self.is_number(i) and self.is_right(i) for i in range(len(self.calls))]
+        if not allow_optional:
+            for i, k in enumerate(self.reached):
+                is_shown_right[i] &= k is None or not self.milestones[k].is_optional
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
             is_right = (j in harmless or (is_shown_right[j] and not self._is_earlier(j, i)) for j in users)

@@ -83,7 +83,8 @@ class Repairer:
         put the expected result in place of a step. Some correct answers skip an optional milestone, so it does not
         replace a correct result.
         """
-        computation, harmless = self.computation, self.computation.find_harmless(self.final)
+        computation = self.computation
+        harmless = computation.find_harmless(self.final, allow_optional=False)
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
         path = [i for i in path if i not in harmless]
         wrong = {i for i in path if not computation.is_right(i)}
