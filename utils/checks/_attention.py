@@ -487,7 +487,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions: layers with biases, and layers without biases, whatever qkv_bias is."""
+    """Return two misconceptions that ignore qkv_bias: layers always have biases, or layers never have biases."""
     return {
         "always-a-bias": Wrong(
             right,

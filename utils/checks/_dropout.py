@@ -184,7 +184,7 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
     """Infer the shape of the random mask.
 
-    An axis gets size 1 if all its entries agree, and if independent random entries would hardly ever agree.
+    An axis gets size 1 if all its entries agree, and if they are too many to agree by chance.
     """
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal

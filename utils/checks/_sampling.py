@@ -12,7 +12,7 @@ from utils.exercises.exercise import case
 from utils.exercises.observe import collect_tensors
 from utils.exercises.probe import Probe
 
-STATES = 20  # if a sample can have only two values, 20 samples are equal in 2 of 10 ** 6 runs
+STATES = 20  # if a sample can have only two values, all 20 samples are equal in 2 of 10 ** 6 runs
 FEW = 6  # if an answer has at most five different results, two of six samples are equal
 
 
@@ -25,7 +25,7 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             different samples. `restarted`: a second call repeats the samples of the first call. `ignored`: generators
             with different states lead to the same samples. `disturbing`: the function also uses torch's global
             generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
-            sample are equal. `repeated`: two of a few generators lead to the same samples.
+            sample are equal. `repeated`: two of `FEW` generators lead to the same samples.
 
     Equal samples can have several causes. A test that names the cause must therefore find equal samples with each of
     `STATES` generators. The test `repeated` names no cause, so a single pair of equal samples is enough.
@@ -64,7 +64,7 @@ def batches_from_their_generator(
     Args:
         noun: a plural noun that names the contents of a batch in the messages.
         arguments: the arguments before the generator; by default, the arguments of the first case.
-        elsewhere, constant: how these two messages end.
+        elsewhere, constant: the ends of the messages `elsewhere` and `constant`.
     """
     return draws_from_its_generator(
         *arguments,

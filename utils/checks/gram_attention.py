@@ -44,7 +44,7 @@ def _det(q, k, r):
 
 @with_steps
 def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Compute the determinant from its five terms. `pairs` selects the dot product for each squared length."""
+    """Compute the determinant from its five terms. `pairs` assigns a dot product to each squared length."""
     qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
     products = {
         "right": (kr, rq, qk),
@@ -142,7 +142,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
 
 
 def _orthogonalise(q, r):
-    """Return milestones: the reference's parts along and perpendicular to the query, and the area of both vectors."""
+    """Return milestones: the reference's parts along and perpendicular to the query, and the area that q and r span."""
     unit = F.normalize(q, dim=-1)
     projection = _dot(r, unit)[..., None] * unit
     rest = r - projection
@@ -162,7 +162,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return milestones from the keys' components in the plane of query and reference to the keys' squared heights."""
+    """Return milestones: the keys' components in the plane of query and reference, and steps to the squared heights."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,

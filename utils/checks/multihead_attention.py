@@ -873,7 +873,7 @@ def _head_kind(pattern):
 
 
 def _sample_pattern(kind, seq, strength, rand):
-    """Sample a causal pattern. First add `strength` to the score of the position that `kind` names in each row."""
+    """Sample a causal pattern. In each row, `strength` raises the score of the position that `kind` names."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(seq)
     column = {"previous": (at - 1).clamp_min(0), "current": at, "first": torch.zeros_like(at)}[kind]

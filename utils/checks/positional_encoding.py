@@ -286,7 +286,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, but the number of rows that it takes from the table is the size of x's first axis."""
+    """The lesson's class, but it takes as many rows from the table as the first axis of x has entries."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()

@@ -43,7 +43,7 @@ _HIDES_JOURNEY = torch.eye(6, dtype=torch.bool) | (torch.arange(6) != 1)
 
 
 def _wrong_weights(use_weights):
-    """Return the misconceptions about the weights of "journey". Their answers are `use_weights` of wrong weights."""
+    """Return the misconceptions about the weights of "journey". Each answer applies `use_weights` to wrong weights."""
     scores = _Q[1] @ _K.T
     wrong = attention_mistakes(
         lambda **steps: lambda: use_weights(weigh_scores.replace(**steps)(scores, None, d_head=2, d_in=3))

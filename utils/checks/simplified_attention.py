@@ -281,7 +281,7 @@ def _softmax(
 
 
 def _softmax_steps(x, dim):
-    """Compute the milestones of a softmax that subtracts each row's maximum; in this exercise, other ways are wrong."""
+    """Compute the milestones of a softmax that subtracts each row's maximum, the only correct way in this exercise."""
     values = softmax_values(x, "the softmax", dim)
     return {label: value for label, value in values.items() if "shifted" in label or "softmax" in label}
 

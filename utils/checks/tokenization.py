@@ -266,7 +266,7 @@ def _in_place(ids, pair, new_id):
 
 
 def _read_ids(text):
-    """Return each id as a separate object. Python shares only small integers, so `is` does not find equal large ids."""
+    """Return each id as a separate object. Python shares only small integers, so `is` is False for equal large ids."""
     return [int(number) for number in text.split()]
 
 
@@ -542,7 +542,7 @@ def _pieces(text, tokenizer):
     """Return the text of each token. GPT-2's table maps the characters of stored tokens to bytes.
 
     Raises:
-        ValueError: the text is empty. The lesson promises nothing for this case: `batch_decode([])` is `[""]`.
+        ValueError: the text is empty. The lesson does not define this case: `batch_decode([])` is `[""]`.
     """
     if not text:
         raise ValueError("the text is empty.")
@@ -984,8 +984,8 @@ exercise(
 # --- sampling ---------------------------------------------------------------------------------------
 # Two correct answers can sample different tokens, so the check compares distributions. It computes the share of each
 # token in hundreds of rows with the same logits, and looks for a known distribution that fits these shares. Two cases
-# have so many rows: one with a high temperature, and one with a low temperature. In all other cases, only one token is
-# likely, so a few rows are enough. More rows would be slow for correct answers that process rows one by one.
+# have hundreds of rows: one with a high temperature, and one with a low temperature. In all other cases, only one token
+# is likely, so a few rows are enough. More rows would be slow for correct answers that process rows one by one.
 
 _ROWS = 600  # rows for each text if several tokens are likely
 _LIMIT = 6.0  # the largest accepted deviation between shares and probabilities, in standard deviations

@@ -71,7 +71,7 @@ def as_it_was(probe):
         expected = trial.expected.value[0]
         if value[0].shape != expected.shape or not torch.allclose(value[0], expected, atol=1e-4):
             return None
-    # A model may have hooks, and may be in training mode, before the call.
+    # Before the call, a model may already have hooks and be in training mode.
     changes = [value[2] - trial.expected.value[2] for value, trial in zip(values, probe.trials)]
     if hooks := max(int(change[0]) for change in changes):
         are = "a hook is" if hooks == 1 else f"{hooks} hooks are"
@@ -621,7 +621,7 @@ def _which_entries_are_zero(probe):
     """Name the zero entries in out_proj's input, unless they are the entries of the removed head.
 
     Some answers remove a head correctly without zero entries, for example by changing weights. For such an answer,
-    nothing is named.
+    return None.
     """
     message = None
     for trial in [] if probe.has_correct_values else probe.trials:

@@ -853,7 +853,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor in the state. Report which tensor of the file, or which part of one, it contains."""
+    """Find the first wrong tensor in the state. Report which tensor of the file, or part of a tensor, it contains."""
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():

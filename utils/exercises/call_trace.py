@@ -34,8 +34,8 @@ class TracedCall:
         numbers: the arguments that are plain numbers, such as the 2 in `x * 2`.
         is_direct: True if the learner's line makes the call itself; False if a layer or function that this line calls
             makes it.
-        place: a number for the place in the code that makes the call, from the learner's line to the torch function.
-            Calls of one place are the iterations of a loop.
+        place: a number that identifies the code positions from the learner's line to the torch function. Calls with
+            the same number are iterations of a loop.
     """
 
     name: str
@@ -56,7 +56,7 @@ class CallRecorder(TorchFunctionMode):
 
     Args:
         files: the names of the files that contain the learner's own code; None records the calls of all code.
-        values: for some calls, by index, a tensor that replaces the numbers of the call's result.
+        values: maps the index of a call to a tensor that replaces the numbers in the call's result.
     """
 
     def __init__(self, files: set[str] | None, values: Mapping[int, Tensor] | None = None) -> None:
@@ -64,6 +64,7 @@ class CallRecorder(TorchFunctionMode):
         self.files, self.values = files, values or {}
         self.calls: list[TracedCall] = []
         self._results: list[Tensor] = []  # keeps the results alive, so that their ids stay unique
+        self._places: dict[tuple[int, ...], int] = {}  # numbers the places in the order of their first calls
         self._origin: dict[int, int] = {}  # maps a tensor's id to the index of the call that returned it
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -84,7 +85,7 @@ class CallRecorder(TorchFunctionMode):
         return self._origin.get(id(tensor))
 
     def _replace(self, value: Tensor, result: Any, args: tuple) -> Any:
-        """Return a result with other numbers. If the call writes into its first argument, change this argument.
+        """Return a call's result with the numbers of `value`. If the call works in place, overwrite its argument.
 
         A result of several tensors stays unchanged.
         """
@@ -103,7 +104,8 @@ class CallRecorder(TorchFunctionMode):
             return
         own = frames[-1]
         line, code = own.f_lineno, linecache.getline(own.f_code.co_filename, own.f_lineno).strip()
-        is_direct, place = all(map(_is_transparent, frames[:-1])), hash(tuple(frame.f_lasti for frame in frames))
+        is_direct, place = all(map(_is_transparent, frames[:-1])), tuple(frame.f_lasti for frame in frames)
+        number = self._places.setdefault(place, len(self._places))
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
         inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
         others = any(id(t) not in self._origin for t in tensors)
@@ -112,7 +114,7 @@ class CallRecorder(TorchFunctionMode):
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, number))
 
     def _frames(self) -> list[FrameType]:
         """Return the running frames from the torch call to the learner's line; [] if no learner's line is running."""
@@ -126,7 +128,7 @@ class CallRecorder(TorchFunctionMode):
 
 
 def _is_transparent(frame: FrameType) -> bool:
-    """Tell whether a frame belongs to torch and is no call of a layer."""
+    """Tell whether a frame belongs to torch but does not call a layer."""
     return f"{os.sep}torch{os.sep}" in frame.f_code.co_filename and frame.f_code.co_name != "_call_impl"
 
 

@@ -43,7 +43,7 @@ class CellCode:
         return recorder.calls if values_identical(result, value) else []
 
     def run_with_values(self, name: str, values: Mapping[int, Tensor]) -> Observation:
-        """Rerun the cell as `trace` does, with other results of some calls, and observe the variable `name`."""
+        """Rerun the cell as `trace` does, replace the results of some calls with `values`, and observe `name`."""
         try:
             return Observation(to_plain_tensors(self._run(name, CallRecorder({self.file}, values))))
         except (Exception, SystemExit) as error:

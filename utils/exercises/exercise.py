@@ -29,9 +29,9 @@ class Case:
         args: the positional arguments.
         kwargs: the keyword arguments.
         init: the arguments of the constructor, for a module.
-        fill: True gives every parameter, including biases, values of order one, so that a forgotten bias or a swapped
-            pair changes the result. False keeps the parameters that the constructor sampled with `seed`, so that the
-            initialisation itself is checked.
+        fill: True gives every parameter, including biases, values of order one, so that a forgotten bias or two swapped
+            parameters change the result. False keeps the parameters that the constructor sampled with `seed`, so that
+            the initialisation itself is checked.
         train: whether the module is in training mode.
         seed: the seed of all random numbers of the run.
         note: a remark that messages show after the call. Failures on cases with a note are reported last.
@@ -100,7 +100,7 @@ class AnswerSignature:
         kind: "function", "module" (a class) or "value".
         arguments: the names of the arguments of the learner's function or `forward`.
         differentiable: whether gradients are recorded.
-        view: a function of `utils.test_doubles` that converts a result before it is compared, or None.
+        view: a function from `utils.test_doubles` that converts a result before it is compared, or None.
     """
 
     name: str
@@ -268,8 +268,8 @@ def exercise(
             initial value}` (see `layer_parameters`).
         properties: functions of a `Probe` that return a sentence if a property is broken.
         equivalent: `{id: answer}`: answers that look wrong but are correct.
-        view: `view(result, *args)`: for a function that acts on its arguments, returns the value to compare instead of
-            the result. It runs in the process of the answer, so it must be a function of `utils.test_doubles`.
+        view: `view(result, *args)`: for a function that may change its arguments, returns the value to compare instead
+            of the result. It runs in the process of the answer, so it must come from `utils.test_doubles`.
         parse_result: `parse_result(result, case)`: for a function that samples at random, returns the value to compare
             instead of the result. It runs in the process of the oracle, so it may know the correct answer. `Probe.run`
             does not apply it.

@@ -107,7 +107,7 @@ def numbers_of(module: nn.Module) -> tuple[Tensor, ...]:
 
 
 def _load_numbers(target: Any, source: Any) -> None:
-    """Copy the numbers and the training mode of `source`, which has the same structure."""
+    """Copy the numbers and the training mode of `source` to `target`, which has the same structure."""
     with torch.no_grad():
         if isinstance(target, Tensor):
             target.copy_(source)

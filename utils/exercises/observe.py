@@ -46,7 +46,7 @@ class RunOptions:
         attributes: record a module's attributes with these names.
         count: count torch's operations, and record the size of the largest tensor that an operation returned.
         parts: record the input and the output of the submodules with these names.
-        prepare: a function of `utils.test_doubles` that changes the module before the call, like a later cell.
+        prepare: a function from `utils.test_doubles` that changes the module before the call, as a later cell does.
     """
 
     gradients: bool = False

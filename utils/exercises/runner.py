@@ -84,7 +84,7 @@ class Runner(Protocol):
         ...
 
     def run_copies(self, case: Case) -> list[Observation]:
-        """Run three copies of a module: a deep copy, a copy with its state_dict, and a copy with only its parameters.
+        """Run three copies of a module: a deep copy, one that loads its state_dict, and one that loads only parameters.
 
         Before each run, the original's numbers become 0, because a copy must not use the original.
         """

@@ -349,8 +349,8 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
-    After calls with other sizes or arguments, each sequence ends with two calls with its first case. The result of the
-    first of these two calls is overwritten before the second call. With `parse_result`, only one such call is made.
+    Each sequence starts with one case, continues with other sizes or arguments, and ends with two calls on its first
+    case (one call with `parse_result`). Before the last call, the previous result is overwritten.
     """
     sequences = []
     bases = base_cases(exercise)

@@ -43,7 +43,7 @@ def find_limits(code: CodeTraits) -> list[Limit]:
 
 
 def cases_near_number(exercise: Exercise, base: Case, number: float) -> Iterator[Case]:
-    """Yield cases in which a float argument is slightly smaller or larger than `number`, also with small inputs."""
+    """Yield cases in which a float argument is slightly below or above `number`, with normal and with small inputs."""
     for name, value in argument_values(exercise, base).items():
         for factor in (0.9, 1.1) if type(value) is float else ():
             changed = with_argument(exercise, base, name, float(f"{factor * number:.3g}"))

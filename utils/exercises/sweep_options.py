@@ -36,7 +36,7 @@ VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments 
 RATES = ("dropout",)  # not varied: at 0, dropout changes nothing, and the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
 SMALL = 1e-3  # factor of the inputs; their variance becomes so small that an added eps changes the result
-IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; as a key for pairs, a * 256 + b confuses (1, 0) with (0, 256)
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; the pair key a * 256 + b confuses (1, 0) with (0, 256)
 
 
 def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
@@ -74,7 +74,7 @@ def _integers(exercise: Exercise, case: Case) -> list[tuple[str, int]]:
 
 
 def options(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Reverse flags, change counts, leave out the optional arguments, and combine these changes."""
+    """Invert flags, change counts, leave out the optional arguments, and combine these changes."""
     variants = [case]
     for name, value in argument_values(exercise, case).items():
         if type(value) is bool:
@@ -131,7 +131,7 @@ def layouts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Replace lists of ids by longer lists with 0 and large ids. Replace pairs of ids by pairs from the new lists."""
+    """Replace lists of ids with longer lists that include 0 and large ids. Replace pairs with pairs from the lists."""
     arguments = argument_values(exercise, case)
     if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
         return

@@ -49,8 +49,8 @@ def query(
             `nn.Linear`, pass `.weight.T`.
 
     Returns:
-        A widget whose `state` has `asks`, the index of the query token; `x` and `y`, the query; and `scaled`,
-        whether scores are divided by √d_k.
+        A widget whose `state` has `asks`, the index of the query token; `x` and `y`, the coordinates of the query;
+        and `scaled`, whether scores are divided by √d_k.
 
     Raises:
         ValueError: an argument is missing or cannot be drawn.

@@ -32,7 +32,7 @@ def require_tokenizer(tokenizer: Any) -> None:
     """Check that an object has `encode` and `decode`.
 
     Raises:
-        ValueError: if one of the two methods is missing.
+        ValueError: one of the two methods is missing.
     """
     if not (hasattr(tokenizer, "encode") and hasattr(tokenizer, "decode")):
         got = type(tokenizer).__name__

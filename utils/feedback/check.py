@@ -44,7 +44,7 @@ def check(*answers: Any, **values: Any) -> Report:
 
     Args:
         answers: one function or class with the name of its exercise.
-        values: for a value, a single keyword argument instead: `check(context_vec_2=context_vec_2)`.
+        values: if the exercise is a value, one keyword argument instead: `check(context_vec_2=context_vec_2)`.
 
     Returns:
         A `Report` with `.status` ("passed", "failed", "todo"), `.misconception` and `.message`. `bool(report)` is True
@@ -267,9 +267,9 @@ def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Ex
 def yours(name: str) -> Any:
     """Return the learner's own function or class from an earlier lesson, if it passes its check.
 
-    Otherwise, return the reference answer from `solutions/` and print the reason. The search for the learner's lesson
-    covers the notebook's folder, then a sibling folder with the lesson's name (nbgrader gives each lesson its own
-    folder), then `course/`.
+    Otherwise, return the reference answer from `solutions/` and print the reason. Look for the learner's lesson in
+    the notebook's folder, then in a sibling folder with the lesson's name (nbgrader gives each lesson its own folder),
+    then in `course/`.
 
     Raises:
         UnknownExercise: no exercise has this name.

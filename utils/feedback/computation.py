@@ -41,7 +41,7 @@ class Computation:
         inputs: for each call, the earlier calls whose results it uses.
         reached: for each call, the index of the last milestone that equals its result, or None.
         atol: the tolerance for equal numbers, derived from the exercise's tolerance.
-        kinds: for each call, how its result matches that milestone: "same", "transposed" or None (see `match`).
+        kinds: for each call, how its result matches its milestone: "same", "transposed" or None (see `match`).
     """
 
     def __init__(self, expected: ExpectedValues, calls: Sequence[TracedCall], atol: float) -> None:
@@ -53,7 +53,7 @@ class Computation:
         for i in range(len(calls)):
             self._match_call(i)
         self._match_slices()
-        for i, k in enumerate(self.reached):  # a step back to an earlier milestone is wrong
+        for i, k in enumerate(self.reached):  # an earlier milestone that is computed from a later milestone is wrong
             if k is not None and (self.last_input(i) or 0) > k:
                 self.reached[i] = None
         self.used = {j for inputs in self.inputs for j in inputs}
@@ -161,7 +161,7 @@ class Computation:
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
             return False
-        # A value with few different numbers can match by coincidence, so the same function must return it.
+        # A value with few different numbers can match by coincidence, so it counts only if the function is the same.
         others = zip(self.others, self._telling_others)
         return any(
             match(value, other, self.atol) for (function, other), telling in others if function == name or telling
@@ -181,7 +181,7 @@ class Computation:
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
     def final_call(self, result: Tensor | None) -> int:
-        """Return the last call that gives the answer's result, or else the last call."""
+        """Return the last call that gives the answer's result. If there is none, return the last call of the answer."""
         values = [call.value for call in self.calls] if result is not None else []
         equal = (i for i, v in enumerate(values) if v is not None and result is not None and match(v, result))
         return max(equal, default=len(self.calls) - 1)
@@ -204,28 +204,27 @@ class Computation:
                 return i
         return None
 
-    def find_harmless(self, final: int, allow_optional: bool = True) -> set[int]:
+    def find_harmless(self, final: int, is_strict: bool = False) -> set[int]:
         """Return the calls that influence only correct results, such as `x * 0` in `x + x * 0`.
 
         Args:
             final: the call that gives the answer's result.
-            allow_optional: whether a result that equals an optional milestone counts as correct.
+            is_strict: whether a result counts as correct only if it equals a required milestone.
         """
         harmless: set[int] = set()
+        required = [k is not None and not self.milestones[k].is_optional for k in self.reached]
         # Integers, such as the result of argmax, are never compared, so nothing shows that they are right.
-        is_shown_right = [self.is_number(i) and self.is_right(i) for i in range(len(self.calls))]
-        if not allow_optional:
-            for i, k in enumerate(self.reached):
-                is_shown_right[i] &= k is None or not self.milestones[k].is_optional
+        shown = [self.is_number(i) and (required[i] if is_strict else self.is_right(i)) for i in range(len(self.calls))]
+        shown[final] &= not is_strict
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
-            is_right = (j in harmless or (is_shown_right[j] and not self._is_earlier(j, i)) for j in users)
+            is_right = (j in harmless or (shown[j] and not self._is_earlier(j, i)) for j in users)
             if users and all(is_right):
                 harmless.add(i)
         return harmless
 
     def _is_earlier(self, i: int, j: int) -> bool:
-        """Tell whether call `i` gives an earlier milestone than a milestone that call `j` depends on."""
+        """Tell whether call `i` gives a milestone, and call `j` depends on a later milestone."""
         k = self.reached[i]
         return k is not None and k < max(self.ancestors(j), default=-1)
 
@@ -268,7 +267,7 @@ class Computation:
         return sorted(found)
 
     def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
-        """Return the milestone with most of call `i`'s numbers, or else the first milestone proportional to them."""
+        """Return the milestone that shares most numbers with call `i`, or else the first that is proportional to it."""
         value = self.calls[i].value
         shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in candidates}
         best = max(shares, key=lambda k: shares[k], default=None)
@@ -298,7 +297,7 @@ class Computation:
         return self.with_origins(milestones | origins) if origins else milestones
 
     def skips_a_step(self, k: int, later: int) -> bool:
-        """Tell whether a required milestone, which is not a leaf, is between milestone `k` and milestone `later`."""
+        """Tell whether a required milestone that is not a leaf lies between milestones `k` and `later`."""
         between = self.milestones[k + 1 : later] if k not in self.milestones[later].parents else []
         return any(not (m.is_optional or m.is_leaf) for m in between)
 

@@ -5,8 +5,8 @@ The answer runs once more, and each torch call that its lines make is recorded. 
 has the milestone's numbers. The order of the axes may differ. A label that ends in "?" names an optional value: some
 correct answers skip it.
 
-If one replaced result makes the answer right (`utils.feedback.repair`), the report names this step. Otherwise, it names
-the first wrong result, and the milestone that should follow.
+If replacing the result of one step makes the answer right (`utils.feedback.repair`), the report names this step.
+Otherwise, it names the first wrong result, and the milestone that should follow.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
 
 
 def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether a result has several tensors, of which the first is correct."""
+    """Tell whether a result has several tensors, and the first tensor is correct."""
     parts = probe.result_parts(trial)
     return (
         bool(parts)
@@ -93,7 +93,7 @@ class _Explanation:
         if empty := self._empty_result():
             return empty
         if last in reached:
-            # If the result is no tensor of floats, such as a tensor of ids, the last milestone is not the result.
+            # If the expected result is not a float tensor (ids, for example), the last milestone is not the result.
             is_result = is_float(self.trial.expected.value) and not self._is_returned(last)
             return self._changed_afterwards(last) if is_result else None
         if unused := self._unused_result():
@@ -194,7 +194,7 @@ class _Explanation:
         return [j for j in path if j == i or not self.computation.is_right(j)]
 
     def _region_text(self, first: int, last: int, follows: bool) -> str:
-        """Name the lines or operation between two calls. `follows`: whether the sentence before is about this line."""
+        """Name the lines or operation between two calls. `follows`: the previous sentence is about the same line."""
         if self.calls[first].line != self.calls[last].line:
             return f"the computation from {self._line(first)} to {self._line(last)}"
         is_direct = self.calls[last].is_direct
@@ -223,7 +223,7 @@ class _Explanation:
         wrong = self.computation.without_operands(wrong_step(self.computation, wrong, following, -1), size)
         is_reached = any(k is not None for k in self.reached)
         if following == len(self.milestones) - 1 and not is_reached and self.computation.spans_all(first_wrong, wrong):
-            return None  # the whole computation gives a wrong result, which the report says already
+            return None  # the report already says that the whole computation gives a wrong result
         path = trace_back(self.computation.inputs, [wrong])
         if all(self.calls[i].name in (*VIEWS, "stack", "cat") for i in path):  # any of these steps can be wrong
             first_wrong = min(path)
@@ -254,7 +254,7 @@ class _Explanation:
     def _missing_leaf(self, following: int) -> str:
         """Name a missing milestone that is computed only from the arguments; return "" if none is missing.
 
-        A milestone that a reached milestone depends on does not count as missing.
+        A milestone does not count as missing if a reached milestone depends on it.
         """
         reached = {k for k in self.reached if k is not None}
         needed = self.computation.with_origins({following}) - self.computation.with_origins(reached)
@@ -319,7 +319,7 @@ class _Explanation:
             sentence = f"{sentence_case(self._line(idle, with_operation=True))} changes nothing in this case."
             return Departure(sentence, self._trace_lines(self.calls[idle].line, None))
         yours, expected = (m.value.flatten() for m in (self.milestones[furthest], following))
-        if values_equal(yours, expected, self.computation.atol):  # the report says already that the shape differs
+        if values_equal(yours, expected, self.computation.atol):  # the report already says that the shape differs
             return None
         sentence = (
             f"{sentence_case(self._line(source))} gives {self._label(source)}, and your code returns it. The step that"

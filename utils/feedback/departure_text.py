@@ -18,7 +18,7 @@ MOST_LINES = 12  # the maximum number of lines that a report quotes
 
 @dataclass(frozen=True)
 class Departure:
-    """The step at which a computation departs from the expected one.
+    """The step at which a computation departs from the expected computation.
 
     Attributes:
         sentence: says what is correct and what is not.

@@ -133,7 +133,7 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
 
 
 def _with_condition(probe: Probe, report: Report) -> Report:
-    """If a report only shows numbers, add a condition under which the answer is wrong, if there is one.
+    """Add a condition under which the answer is wrong, if one is found and the report only shows numbers.
 
     If every wrong case has a note, such as "with large numbers", the note is the condition.
     """

@@ -280,7 +280,7 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
 
 
 def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
-    """Find inputs and parameters that do not influence a wrong result, although others influence it."""
+    """Find inputs and parameters that do not influence a wrong result, although other inputs or parameters do."""
     if probe.exercise.differentiable is False or trial is not probe.trials[0]:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):

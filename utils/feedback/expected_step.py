@@ -43,8 +43,8 @@ def wrong_step(computation: Computation, wrong: int, following: int, furthest: i
     """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
     The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
-    its result is proportional to the milestone, or much closer than the result of the first call. If the answer
-    has reached no milestone before, a later call on the same line is chosen even if it is only slightly closer.
+    its result is proportional to the milestone, or much closer to it than the first call's result. If the answer has
+    not reached any milestone yet, a later call on the same line is chosen even if it is only slightly closer.
     """
     best = first = _step_of_size(computation, wrong, following, furthest)
     value, expected = computation.calls[first].value, computation.milestones[following].value

@@ -26,7 +26,7 @@ def influence_text(probe: Probe, wrong: list[Trial]) -> str:
     Returns:
         A sentence with a leading space, or "" if no such part is found.
     """
-    # In a case with a note, such as "with large scores", an influence can be too small for floating-point numbers.
+    # In a case with a note, such as "with large scores", an influence can be too small to change a float.
     usable = [t for t in wrong if not (t.yours.failure or t.expected.failure or t.case.note)]
     if probe.exercise.kind == "value":
         return ""

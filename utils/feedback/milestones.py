@@ -20,7 +20,7 @@ from utils.exercises.runner import RESULT_ONLY
 ATOL = 1e-4
 NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
-FEWEST = 6  # at least this many numbers; two random tensors with 6 numbers have a mean absolute cosine of 0.34
+FEWEST = 6  # the fewest numbers for `similarity`; two random tensors with 6 numbers have a mean absolute cosine of 0.34
 UNRELATED = 0.3  # a bound of `similarity`
 Match = Literal["same", "transposed"]
 
@@ -56,7 +56,7 @@ def is_telling(value: Tensor) -> bool:
 def same_numbers(a: Tensor, b: Tensor, atol: float) -> bool:
     """Tell whether two tensors have the same numbers in the same order. Their shapes may differ.
 
-    Rounding errors grow with the largest numbers of a tensor, so the tolerance near zero does too.
+    Rounding errors grow with the largest numbers of a tensor, so the tolerance near zero grows with them.
     """
     if a.numel() != b.numel() or is_float(a) != is_float(b):
         return False
@@ -252,7 +252,7 @@ def ambiguity(trial: Trial) -> tuple:
 
 
 def float_result(trial: Trial) -> Tensor | None:
-    """Return the answer's result, or the first part of a tuple; None if it is no tensor of floats."""
+    """Return the answer's result, or the first part of a tuple; None if it is not a tensor of floats."""
     value = trial.yours.value
     result = value[0] if isinstance(value, tuple) else value
     return result if is_float(result) else None

@@ -12,7 +12,7 @@ from utils.exercises.probe import Probe
 
 
 def find_misconception(probe: Probe) -> Misconception | None:
-    """Return the misconception that agrees with the answer on every case. Prefer one with the same dtypes."""
+    """Return the misconception that agrees with the answer on every case. Prefer a match with the same dtypes."""
     exercise, trials = probe.exercise, probe.trials
 
     rounds: tuple[Dtypes, ...] = ("same", "any")

@@ -203,7 +203,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the parameters of an object that lacks one: the unexpected parameters or, if there are none, all."""
+    """List the parameters of an object that lacks a parameter: the unexpected ones, or all if none is unexpected."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -214,7 +214,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    Return "" unless a whole layer of a list is missing and no parameter is unexpected.
+    Return "" if the object has an unexpected parameter, or if no whole layer of a list is missing.
     """
     if not set(yours) <= set(expected):
         return ""

@@ -101,7 +101,7 @@ def _find_effect(
 
 
 def _nearly_equal(a: Tensor, b: Tensor) -> bool:
-    return torch.allclose(a, b, atol=1e-5, equal_nan=True)  # nan in both results is no difference
+    return torch.allclose(a, b, atol=1e-5, equal_nan=True)  # nan in both results is not a difference
 
 
 def _past_change_message(past: list[Tensor], axis: int, size: int) -> str:

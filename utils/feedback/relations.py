@@ -55,7 +55,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the part of the result that the message describes; of a dict, all wrong parts; [] if a shape is wrong."""
+    """Return the part of the result that the message describes; for a dict, all wrong parts; [] if a shape is wrong."""
     if any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial)):
         return []
     parts = differing_parts(probe, trial)

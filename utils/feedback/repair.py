@@ -20,7 +20,7 @@ from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
-FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search may make MOST_CALLS calls in total, or FEWEST_RUNS runs if this is more
+FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search makes at most MOST_CALLS calls, or FEWEST_RUNS runs if that is more
 MOST_OTHERS = 2  # other wrong trials on which a repair is tested
 Form = Literal["call", "loop", "slices"]
 
@@ -32,8 +32,8 @@ class Repair:
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.
         milestone: the index of the milestone.
-        form: which results the milestone replaces if the step is in a loop: the result of this call, the result of
-            every call, or the results of the calls in order, each with a slice of the milestone.
+        form: which results change if the step is in a loop. "call": the milestone replaces only the result of `call`.
+            "loop": it replaces the result of every call. "slices": its slices replace the results in order.
         is_transposed: whether the last two axes of the new results are exchanged.
     """
 
@@ -70,7 +70,7 @@ class Repairer:
         return None
 
     def _forms(self, repair: Repair) -> Iterator[Repair]:
-        """Yield the forms of a repair that fit; the transposed forms only if no other form fits."""
+        """Yield the repair with each `form` that fits the shapes. If none fits, yield the transposed forms that fit."""
         calls, milestones = self.computation.calls, self.computation.milestones
         forms = [[replace(repair, form=f, is_transposed=t) for f in get_args(Form)] for t in (False, True)]
         fitting = [[each for each in some if replaced_values(each, calls, milestones)] for some in forms]
@@ -80,18 +80,18 @@ class Repairer:
         """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
 
         Repairs that would make any answer right are left out: repairs of the answer's own result, and repairs that
-        put the expected result in place of a step. Some correct answers skip an optional milestone, so it does not
-        replace a correct result.
+        put the expected result in place of a step. An optional milestone does not replace a correct result,
+        because some correct answers skip it.
         """
         computation = self.computation
-        harmless = computation.find_harmless(self.final, allow_optional=False)
+        harmless = computation.find_harmless(self.final, is_strict=True)
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
         path = [i for i in path if i not in harmless]
         wrong = {i for i in path if not computation.is_right(i)}
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
         for i in path:
-            same = computation.reached[i]  # an exact copy of a value that the call reaches undoes rounding errors
+            same = computation.reached[i]  # the exact value of this milestone removes rounding errors
             earlier = computation.ancestors(i) if i in wrong else set() if same is None else {same}
             yield from (Repair(i, k) for k in sorted(earlier - {last}))
         # A correct step inside a layer or model is replaced only if another line uses the step's result.

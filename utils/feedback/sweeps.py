@@ -35,8 +35,8 @@ from utils.exercises.sweep_limits import MOST, cases_near_number, cases_of_size,
 from utils.feedback.gradients import find_infinite_gradient, find_wrong_gradient
 from utils.feedback.phrases import article, call_text, change_text, error_summary, inputs_text, kept_text
 
-# In these sweeps, an answer may raise an exception that the oracle does not raise. In the sweeps of the second
-# list, the answer may also give nan. If a lesson forbids this behaviour, a property tests it.
+# In these sweeps, an answer may raise an exception that the oracle does not raise. In the sweeps of
+# `_MAY_GIVE_NAN`, the answer may also give nan. If a lesson forbids this behaviour, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden numbers", "hidden rows")
 _MAY_GIVE_NAN = ("large", "hidden numbers", "hidden rows")
 CONDITIONS = ("sizes", "options", "numbers", "widths")  # a report may state the changes of these sweeps as a condition
@@ -62,7 +62,7 @@ class Finding(NamedTuple):
     trial: Trial | None = None
     message: str = ""
     base: Case | None = None  # the base case from which the trial's case is derived
-    scale: float = 1.0  # the factor of the tolerance: in a sweep over small numbers, the largest expected number
+    scale: float = 1.0  # multiplies the tolerance; in a sweep over small numbers, it is the largest expected number
 
 
 @functools.lru_cache(maxsize=128)

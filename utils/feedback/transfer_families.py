@@ -1,8 +1,8 @@
 """Declare transfer exercises. A lesson ends with a family of tasks without hints; each learner gets one of them.
 
 All members of a family share one name and one signature, so the lesson contains only one stub. Each member is an
-`Exercise` with its own oracle, cases and misconceptions. As further misconceptions, `transfer_family`
-adds the answers to the tasks of the other members and of the lesson. CONTRIBUTING.md explains an example.
+`Exercise` with its own oracle, cases and misconceptions. `transfer_family` adds further misconceptions:
+the answers to the tasks of the other members and of the lesson. CONTRIBUTING.md explains an example.
 """
 
 from __future__ import annotations

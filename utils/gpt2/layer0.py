@@ -100,7 +100,7 @@ def encode_prompt(prompt: str, weights: Source) -> Int[Tensor, "seq"]:
     Raises:
         ValueError: the prompt is not a string, cannot be encoded, is empty or is too long for the model.
         WeightsError: the model has fewer tokens than the tokenizer.
-    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
+    """  # noqa: DOC501  (ruff mistakes the constructor's name for the exception)
     if not isinstance(prompt, str):
         raise ValueError(f"the prompt must be a string; got {type(prompt).__name__}.")
     try:
@@ -128,7 +128,7 @@ def require_finite(folder: Path, name: str, tensor: Float[Tensor, "..."]) -> Non
 
     Raises:
         WeightsError: the tensor contains nan or inf.
-    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
+    """  # noqa: DOC501  (ruff mistakes the constructor's name for the exception)
     if not tensor.isfinite().all():
         problem = f"{name} in {folder} contains numbers that are not finite (nan or inf)."
         raise WeightsError.for_damage(folder, problem)

@@ -76,7 +76,7 @@ def _load_expanded(checkpoint: Checkpoint) -> GPT2LMHeadModel:
 
     Raises:
         WeightsError: the stored tensors do not match the configuration.
-    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
+    """  # noqa: DOC501  (ruff mistakes the constructor's name for the exception)
     from transformers.models.gpt2 import GPT2Config, GPT2LMHeadModel
 
     folder, tensors = checkpoint.weights.path, checkpoint.read_all()

@@ -142,9 +142,9 @@ def read_source(folder: Path, name: str, real: bool, reason: str) -> Source:
     """Read the configuration of the GPT-2 in `folder`.
 
     Raises:
-        WeightsError: the configuration is missing, damaged or for a different kind of model, or there are no weights,
-            or only pickled ones.
-    """  # noqa: DOC501  (ruff takes the name of the constructor for the exception)
+        WeightsError: the configuration is missing, damaged or for a different kind of model, or the weights are missing
+            or only pickled.
+    """  # noqa: DOC501  (ruff mistakes the constructor's name for the exception)
     config = _read_config(folder)
     if not any((folder / file).exists() for file in (WEIGHTS, INDEX)):
         if (folder / PICKLE).exists():

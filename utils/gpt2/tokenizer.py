@@ -58,7 +58,7 @@ def load_tokenizer() -> PreTrainedTokenizerFast:
 def wrap_backend(backend: Tokenizer) -> PreTrainedTokenizerFast:
     """Return a transformers tokenizer that uses `backend`.
 
-    The class is transformers' general one, because GPT-2's own class takes 0.3 s longer to import and adds nothing.
+    It has transformers' general class, because GPT-2's own class takes 0.3 s longer to import and adds nothing.
     """
     from transformers import PreTrainedTokenizerFast
 

@@ -172,7 +172,7 @@ def report_answer(name: str, source: str) -> Report:
     The answer runs in the sandbox, because the instructor has not read it yet.
 
     Args:
-        name: the name of the exercise; for a transfer exercise, also its member, such as `attend/keys-first`.
+        name: the name of the exercise; for a transfer exercise, its name and member, such as `attend/keys-first`.
         source: the code of the answer.
 
     Raises:
@@ -266,7 +266,7 @@ def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
     """Write a result, and return whether the submission was graded. If not, name the submission in `done`.
 
     Raises:
-        OSError: the disk is full or defective, so no other result could be written.
+        OSError: the disk is full or defective, so other results could not be written either.
     """  # noqa: DOC501  (a ValueError is never re-raised)
     why = next((incident.detail for incident in result.incidents if incident.kind == "grading"), "")
     try:

@@ -28,7 +28,7 @@ def learner_folder(folder: Path | None = None) -> Path:
 
 
 def notebook_folder() -> Path:
-    """Return the folder of the lessons that this process runs or opens: a copy outside the installation, or `course/`.
+    """Return the folder with the lessons that this process uses: a copy outside the installation, or `course/`.
 
     Jupyter stores the path of a kernel's notebook in an environment variable. Other programs start a kernel in the
     folder of its notebook.

@@ -63,7 +63,7 @@ def read_progress() -> ProgressTable:
 
 
 def read_answers() -> dict[str, dict[str, Any]]:
-    """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, the oldest first.
+    """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, oldest first.
 
     `start` contains the arguments that created the question, so that the question can be repeated.
     """
@@ -133,7 +133,7 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
         kind: the kind of question, such as "predictions".
         start: the arguments that created the question, including its text under "question".
         right: whether the answer was correct.
-        sure: how sure the learner was.
+        sure: the confidence that the learner stated, such as "certain", or "".
     """
     entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
     _update_file(lambda content: _table(content, ANSWERS).__setitem__(start["question"], entry))

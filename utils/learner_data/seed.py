@@ -1,7 +1,7 @@
 """Use a learner's seed to choose the transfer exercise that the learner gets from each family.
 
-The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the number of the member. The
-notebook stores the task code in an output, so grading knows which task the learner got.
+The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the member's number in its
+family. The notebook stores the task code in an output, so grading knows which task the learner got.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class TaskCode(NamedTuple):
 def learner_seed() -> str:
     """Return the seed of this learner.
 
-    COURSE_SEED has priority: "fixed" gives the first member of every family, and any other text is hashed. On a hub,
-    the user's name is hashed. Otherwise, the seed is a random number that the progress file stores. Without a progress
-    file, and in the folder `solutions/`, every learner gets the first member.
+    In the folder `solutions/`, or if COURSE_SEED is "fixed", the learner gets the first member of every family. Any
+    other text in COURSE_SEED is hashed. Without COURSE_SEED, the user's name is hashed on a hub. Elsewhere, the seed is
+    random, and the progress file stores it. A learner whose seed cannot be stored gets the first member.
     """
     setting, user = os.environ.get("COURSE_SEED"), os.environ.get("JUPYTERHUB_USER")
     if setting == "fixed" or _is_in_solutions():

@@ -28,13 +28,13 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         lesson: the lesson's stem, such as "02_simplified_attention".
         exercise: the name of the exercise.
-        member: the member of a family of exercises that the learner got; "" if the exercise is not a family.
+        member: if the exercise is a family, the id of the member that the learner got; otherwise "".
         status: "passed" or "failed".
         reason: the kind of verdict, one of `utils.feedback.report.REASONS`.
         misconception: the id of the misconception that matches the answer, or "".
         milestone: the furthest intermediate value that the answer gives, such as "the scores", or "".
         attempt: the number of this attempt at this exercise, from 1.
-        minutes: minutes since the learner's last attempt in the course; None for the first one, or after a long pause.
+        minutes: minutes since the learner's last attempt in the course; None for the first, or after a long pause.
     """
 
     lesson: Stem

@@ -75,8 +75,8 @@ def schedule(now: datetime) -> list[Question]:
     out, because its record does not say which of the two was answered.
 
     Args:
-        now: the current time in UTC. If the time of an answer is in the future, because the clock was corrected, its
-            question is due now.
+        now: the current time in UTC. If an answer is dated in the future because the clock was corrected, its question
+            is due now.
     """
     answers = {text: entry for text, entry in read_answers().items() if entry["kind"] in ASKED}
     places, reviews = find_questions() if answers else {}, read_reviews()

@@ -49,7 +49,7 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     The name can be "simplified_attention", "02_simplified_attention" or "02".
 
     Raises:
-        LessonError: there is no such lesson. The message says which lessons there are.
+        LessonError: there is no such lesson. The message lists the existing lessons.
     """
     paths = all_lessons(folder)
     for path in paths:
@@ -65,7 +65,7 @@ def find_lesson(name: str, folder: str | Path | None = None) -> Path:
 def course_version(root: Path = ROOT) -> str:
     """Return the version of the course, such as "0.3.0", or "" if `root` contains no `pyproject.toml`.
 
-    The version of the installed package is not used: it stays the same when only the files are updated.
+    The version of the installed package is not used, because it does not change when only the files are updated.
     """
     return read_pyproject(root)["project"]["version"] if (root / "pyproject.toml").is_file() else ""
 
@@ -105,7 +105,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     path = Path(path)
     partial = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     try:
-        with open(partial, "xb") as file:  # `open` creates the file with the default permissions of a new file
+        with open(partial, "xb") as file:  # unlike `tempfile`, `open` gives the file default permissions
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())  # without this, a power cut may leave an empty file
@@ -125,7 +125,7 @@ def hold_lock(lock: Path, timeout: float, on_timeout: Callable[[], object]) -> I
             the wait continues without a limit. If it raises OSError, the block runs without the lock.
 
     Yields:
-        Whether the lock is held. On a read-only disk or one without locks, the block runs without a lock.
+        Whether the lock is held. If the disk is read-only or does not support locks, the block runs without a lock.
     """
     from filelock import FileLock, Timeout  # imported late, so that `check` imports fast
 

@@ -28,7 +28,7 @@ class CellRunner:
         self._flags = 0
 
     def run(self, cell: Cell, statements: list[ast.stmt]) -> None:
-        """Run statements of a cell, so that tracebacks show their lines. Exceptions from the code are not caught."""
+        """Run statements of a cell. Tracebacks show the statements' lines. Exceptions from the code are not caught."""
         file = _traceback_filename(cell, self.lesson)
         code = compile(ast.Module(statements, []), file, "exec", self._flags, dont_inherit=True)
         self._flags |= code.co_flags & _FUTURES

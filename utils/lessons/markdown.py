@@ -50,11 +50,11 @@ def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[lis
 
 
 def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
-    """Return the notebook metadata, the raw cell for other front matter, and the line where the first cell starts.
+    """Return the notebook metadata, a raw cell if there is other front matter, and the line where the cells start.
 
     Raises:
-        LessonError: the front matter is missing or never closed, names no kernelspec or a language other than Python,
-            or uses an unsupported option of jupytext.
+        LessonError: the front matter is missing or not closed, has no kernelspec for Python, or uses an unsupported
+            option of jupytext.
     """
     # jupytext writes these headers with PyYAML. Importing PyYAML at the top would slow down a learner's first check.
     import yaml
@@ -125,7 +125,7 @@ class _CellReader:
         return kind, magic + "\n".join(self.lines[1:end]), self.offset + 2 - bool(magic), metadata
 
     def _skip_blank(self, following: int, explicit: bool) -> None:
-        """Skip the blank line that separates two cells, or both blank lines after an explicit end."""
+        """Skip the blank line that separates two cells, or both blank lines after a closing fence or marker."""
         blank = [not line.strip() for line in self.lines[following : following + 3]]
         if blank[:2] == [True, False]:
             following += 1
@@ -185,10 +185,10 @@ class _CellReader:
         return None
 
     def _magic(self, language: str, metadata: Metadata) -> str:
-        """Return the magic line that jupytext adds to a cell that is not Python, such as `%%bash`; "" for Python.
+        """Return the magic line, such as `%%bash`, that jupytext adds to a cell in another language; "" for Python.
 
         Raises:
-            LessonError: `LANGUAGES`, whose names are in lower case, does not contain the language.
+            LessonError: the language is not in `LANGUAGES`, where all names are in lower case.
         """
         if language == "python":
             return ""

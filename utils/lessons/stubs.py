@@ -107,6 +107,6 @@ def _is_answer_statement(statement: ast.stmt) -> bool:
 def is_ellipsis_error(text: str) -> bool:
     """Return whether an error message is about a `...` that was used as a value.
 
-    einsum's messages also mention an ellipsis, but in einsum's own notation.
+    Messages from einsum do not count, because they mention the ellipsis of einsum's own notation.
     """
     return "ellipsis" in text.lower() and "einsum" not in text

@@ -62,7 +62,8 @@ def parse_error_text(error: SyntaxError | ValueError) -> str:
     """Return "cannot be run, because …", without a full stop. Callers put the name of the cell before this text."""
     why = str(error)
     if isinstance(error, SyntaxError):
-        line = f"line {error.lineno}, `{(error.text or '').strip()}`: " if error.lineno else ""  # NUL has no line
+        # The error for a null byte has no line number.
+        line = f"line {error.lineno}, `{(error.text or '').strip()}`: " if error.lineno else ""
         why = f"{line}{error.msg}"
     return f"cannot be run, because it is not valid Python: {why}"
 

@@ -21,9 +21,9 @@ from utils.lessons.stubs import PROSE, TODO
 
 UPDATES = ".updates.json"
 Releases = Mapping[str, bytes]
-Lines = dict[str, None]  # different lines, in order
+Lines = dict[str, None]  # distinct lines, in order
 _GAP = re.compile(rf"{TODO}|{re.escape(PROSE)}|raise NotImplementedError|= \.\.\.")
-_MOST = 0.6  # a copy contains at least this share of the original's words, as in difflib.get_close_matches
+_MOST = 0.6  # a copy contains at least this share of the original's words (the cutoff of difflib.get_close_matches)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Update:
 
     @property
     def name(self) -> str:
-        """A description of the cell: it names the cell's exercise or, if there is none, the cell's first words."""
+        """A description that names the cell's exercise. Without an exercise, it quotes the cell's first words."""
         if exercise := re.search(r"(?m)^check\((\w+)", self.after):
             return f"the cell of `{exercise[1]}`"
         first = re.sub(r"[*#`]", "", self.after.strip().split("\n")[0]).strip()

@@ -376,7 +376,7 @@ def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[
     different letters.
 
     Returns:
-        Two shares of `n` cases: those in which the model writes the letter for the next position, and those in which it
+        Two shares of the `n` cases: how often the model writes the letter for the next position, and how often it
         writes the letter that follows the wrong letter in the word.
     """
     generator = torch.Generator().manual_seed(seed)

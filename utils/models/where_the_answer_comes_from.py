@@ -35,7 +35,7 @@ class Pairs:
 
     Attributes:
         clean, corrupted: the tokens of the sentences and of their twins.
-        right, wrong: the tokens of the receivers in `clean` and in `corrupted`, which are the correct answers.
+        right, wrong: the correct next tokens for `clean` and for `corrupted`: the names of the receivers.
     """
 
     clean: Int[Tensor, "n seq"]
@@ -166,7 +166,7 @@ def exchange_head(
     Everything else in the run is computed as usual.
 
     Args:
-        twins: the `head_results` of a run on the twins.
+        twins: the `head_results` of a run on the twin sentences.
     """
     place = (slice(None), position, entries(model, head))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class DisplayCourseResults(ast.NodeTransformer):
-    """Pass the value of each call that is a statement of the cell, except for the last one, to `display_result`."""
+    """If a statement is only a call, pass its value to `display_result`. Leave the cell's last statement unchanged."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         for statement in node.body[:-1]:
@@ -34,7 +34,7 @@ def display_result(value: Any) -> None:
 
 
 def register_result_display() -> None:
-    """Transform the cells of this process's IPython shell, if there is one."""
+    """Register `DisplayCourseResults` with this process's IPython shell, if there is one."""
     from IPython import get_ipython
 
     shell = get_ipython()

@@ -81,10 +81,10 @@ class ProgressView:
             print(f"The page lacks your code for {', '.join(missing)}: {again}.")
 
     def share(self, write: bool = False, path: str | Path = "learning.json") -> Share:
-        """Show the file about your learning that you may hand in. With `write=True`, also write it.
+        """Show the data about your learning that you may hand in. With `write=True`, also write a file.
 
         Args:
-            write: whether to write the file.
+            write: False only shows the data.
             path: the file to write; an existing file is replaced.
         """
         from utils.learning import sharing  # imported late, so that `progress()` does not need msgspec

@@ -70,7 +70,7 @@ def parse_numbers(value: Any, name: str, dims: Sequence[int], expected: str, all
     """Return `value` as a float64 array; see `parse_array`.
 
     Raises:
-        ValueError: as in `parse_array`, and for nan and infinity, except -inf if `allow_neg_inf`.
+        ValueError: as in `parse_array`, or `value` contains nan or infinity. `allow_neg_inf` allows -inf.
     """
     array = parse_array(value, name, dims, expected).astype(np.float64)
     infinite = array == np.inf if allow_neg_inf else np.isinf(array)

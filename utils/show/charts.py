@@ -47,7 +47,7 @@ def bars(
             uses it to keep the scale fixed while the bars move.
 
     Raises:
-        ValueError: if there are more than two groups or 40 bars, or numbers, labels and `reference` do not fit.
+        ValueError: if there are more than two groups or 40 bars, or if numbers, labels or `reference` are invalid.
     """
     groups = dict(values) if isinstance(values, Mapping) else {"": values}
     if not 1 <= len(groups) <= 2:
@@ -213,8 +213,8 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
     """Return the x values [n] and the y values {name: [n]} of a line chart.
 
     Raises:
-        ValueError: if x does not increase, if x is not positive with `logx`, or if there are not 1 to 6 lines with a y
-            for each x.
+        ValueError: if x does not increase, if x is not positive with `logx`, if there are not 1 to 6 lines, or if a
+            line does not have one y for each x.
     """
     xs = parse_numbers(x, "x", [1], "a row of numbers")
     if (np.diff(xs) <= 0).any():

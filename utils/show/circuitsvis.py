@@ -278,7 +278,7 @@ def _shell() -> Any:
 
 
 def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
-    """Return the running cell (its id, otherwise a hash of its source), the session and the deleted cells."""
+    """Return the running cell (its id, or a hash of its source if it has no id), the session and the deleted cells."""
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
     source = getattr(info, "raw_cell", None) or (parent.get("content") or {}).get("code") or ""

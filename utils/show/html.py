@@ -33,7 +33,7 @@ def card(content: str, state: str = "todo", wide_content: str = "", status: bool
     Args:
         content: the text, limited to a readable width.
         wide_content: content below the text that may be wider, such as a table or code.
-        status: whether a screen reader announces the text, without the wide content, when the card appears.
+        status: whether a screen reader announces the text, but not the wide content, when the card appears.
     """
     role = ' role="status"' if status else ""
     style = f"border-left:4px solid {ACCENT[state]};padding:4px 12px;margin:4px 0;{TEXT_COLOUR}"
@@ -82,7 +82,7 @@ def table(
 ) -> str:
     """Return rows of text as an inline table with a caption. The cells in `outlined` (row, column) have an outline.
 
-    If the expected cells are given, a screen reader reads each cell with its expected text and its verdict.
+    If the expected cells are given, a screen reader reads each cell with its expected text and "right" or "wrong".
     """
     wanted = {(i, j): text for i, row in enumerate(expected) for j, text in enumerate(row)}
 

@@ -62,7 +62,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, give averages instead, over the queries from position 2 on: the weights on the previous
+    For more than 8 tokens, instead give average weights over the queries from position 2 on: the weight on the previous
     token, on the token itself and on the first token. Also name the key with the largest average weight, and give the
     largest weight.
     """
@@ -105,7 +105,7 @@ def attention(
         tokens: seq strings, at most 64.
         patterns: [heads, seq, seq] weights between 0 and 1, or [seq, seq] for one head; at most 32 heads.
         title: by default, the largest weight.
-        heads: a different name for each head; by default head 0, head 1, …
+        heads: a unique name for each head; by default head 0, head 1, …
 
     Raises:
         ValueError: if `patterns` has the wrong shape or contains nan or a number outside 0…1, or if the number of

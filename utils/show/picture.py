@@ -52,7 +52,7 @@ class Picture:
     """A matplotlib figure and a text with the same content.
 
     Args:
-        figure: a `matplotlib.figure.Figure` that is unknown to pyplot, so that a notebook shows it only once.
+        figure: a `matplotlib.figure.Figure` that is not registered with pyplot, so a notebook shows it only once.
         alt: a description of the figure, with its numbers.
     """
 

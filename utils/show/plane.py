@@ -35,7 +35,7 @@ def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None 
 
 
 def _label_tips(axes: Axes, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
-    """Write a name beside each tip. A name that would touch another is moved, with a thin line to its tip."""
+    """Write a name beside each tip. If a name would touch another name, move it and draw a line to its tip."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
         for (name, tip, colour), y in zip(here, separate_positions([tip[1] for _, tip, _ in here], 0.19 / inch)):
@@ -172,7 +172,7 @@ def mixing(weights: ArrayLike, vectors: ArrayLike, labels: Sequence[str], title:
         title: by default, the numbers of the result.
 
     Raises:
-        ValueError: if there are more than 12 vectors, or not as many weights and labels as vectors.
+        ValueError: if there are more than 12 vectors, or the numbers of weights, labels and vectors differ.
     """
     w = parse_numbers(weights, "weights", [1], "one weight for each vector, [n]")
     v = parse_numbers(vectors, "vectors", [2], "one vector in each row, [n, d]")

@@ -95,7 +95,7 @@ _LONG = {Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 
 
 def path_data(points: np.ndarray, codes: np.ndarray) -> str:
-    """Return the data of an SVG path, with absolute coordinates at each start and relative coordinates after it."""
+    """Return the data of an SVG path. Each subpath starts at absolute coordinates; other coordinates are relative."""
     places, kinds = np.rint(points).astype(int).tolist(), codes.tolist()
     parts, last, at, i = [], "", (0, 0), 0
     while i < len(kinds):

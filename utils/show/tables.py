@@ -154,7 +154,7 @@ def mask(
 
     Args:
         mask: bool[queries, keys], True = may attend.
-        tokens: a string for each query, and also for each key unless `keys` is given.
+        tokens: a string for each query. Without `keys`, the same strings name the keys.
         title: by default, the number of yes cells.
         keys: a string for each key.
 
@@ -198,9 +198,8 @@ def weights(
 
     Args:
         weights: [queries, keys], or [keys] for a single query; between 0 and 1.
-        tokens: a string for each query, and also for each key unless `keys` is given. For a single query, `tokens`
-            contains the names of the keys. Alternatively, `tokens` contains the query's name, and `keys` the keys'
-            names.
+        tokens: a string for each query. Without `keys`, the same strings name the keys. For a single query without
+            `keys`, `tokens` names only the keys.
         title: by default, the largest weight.
         keys: a string for each key.
 

@@ -122,7 +122,7 @@ def parse_text(name: str, value: Any, empty: bool = False) -> str:
     """Return `value`, which must be a string. A blank string is allowed only with `empty`.
 
     Raises:
-        ValueError: `value` is not a string, or it is blank without `empty`. The message calls it `name`.
+        ValueError: `value` is not a string, or it is blank and `empty` is False. The message calls it `name`.
     """
     if not isinstance(value, str) or not (empty or value.strip()):
         expected = "a string" if empty else "a string that is not blank"

@@ -33,7 +33,7 @@ class LazyTokenizer:
 
     Args:
         n_merges: how many of GPT-2's merges the tokenizer uses; by default all. A tokenizer with fewer merges splits
-            texts into different tokens. Its ids are in reverse order, so that an id has a different meaning.
+            texts into different tokens. Its ids are in reverse order, so each id has a different meaning.
     """
 
     n_merges: int | None = None  # copy and pickle create an object without __init__

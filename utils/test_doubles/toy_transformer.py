@@ -40,8 +40,8 @@ class FakeTextModel(nn.Module):
         table: a tensor [9, 9] that maps the tokens so far to the next letter.
         stop_length: the length of the text at which the model predicts STOP; None for never. For a longer text, the
             model predicts letters again.
-        forced_characters: for some lengths of the text, the characters to predict. For a length within the prompt, the
-            prediction is not at the last position.
+        forced_characters: maps a length of the text to the character that the model predicts after it. If the prompt is
+            longer, this prediction is not at the last position.
 
     If an answer calls the model without end, the model raises a RuntimeError.
     """

@@ -32,7 +32,7 @@ class _Norm(nn.Module):
 
 
 class _SinglePositionLinear(nn.Linear):
-    """A linear layer that, if strict, accepts several positions only in its first call. The error names `label`."""
+    """A linear layer. If strict, it accepts several positions only in its first call. The error names `label`."""
 
     def __init__(self, n_inputs: int, n_outputs: int, label: str, strict: bool) -> None:
         super().__init__(n_inputs, n_outputs)

@@ -244,13 +244,13 @@ def train_and_publish(
     progress: bool = True,
     start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
-    """Train and measure the model, and write it to the folder `out`. With `replace`, `out` may exist.
+    """Train and measure the model, and write it to the folder `out`. With `replace`, `out` may already exist.
 
     After an error, no file is written.
 
     Args:
-        start: a folder with the result of the first part, as `save` writes it, to skip the first part. Its `README.md`
-            says how long the first part took.
+        start: to skip the first part, a folder with its result, as `save` writes it. The folder's `README.md` says how
+            long the first part took.
 
     Returns:
         The metrics, and the history of the second part with the seconds of both parts.

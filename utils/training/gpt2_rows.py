@@ -38,7 +38,7 @@ class TrainingRows:
 
     Attributes:
         ids: the trained tokens, ascending.
-        batches: for each step `(inputs, targets)`, as indices into `ids`. `len(ids)` represents all other tokens.
+        batches: for each step `(inputs, targets)`, as indices into `ids`. Index `len(ids)` represents all other tokens.
     """
 
     ids: Int[Tensor, "n_ids"]
@@ -57,7 +57,7 @@ def make_training_rows(
     Half of the rows start with `<|endoftext|>`.
 
     Args:
-        hidden_share: the share of texts in which an untrained token hides one word.
+        hidden_share: the share of texts in which an untrained token replaces one word.
         list_chance: the probability that a random list replaces a text, at the first step of a stage. It falls linearly
             and reaches 0 after the last step.
         ids: the trained tokens, ascending. The default is the tokens in the rows; with lists, `ids` is required.

@@ -55,7 +55,7 @@ def in_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..
     assert server.stdin and server.stdout
     count = 0
 
-    def run(*pages: str | tuple[str, ...], seconds: float = 30.0) -> dict[str, Any]:
+    def run(*pages: str | tuple[str, ...], seconds: float = 300.0) -> dict[str, Any]:
         nonlocal count
         files = []
         for cells in pages:

@@ -73,7 +73,7 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
     """Return the mistakes that all tasks share and those in `more`.
 
     Args:
-        norm: the right answer with its steps.
+        norm: the right answer with replaceable steps.
         scale: multiplies the normalised vectors by w.
         more: further misconceptions by id.
     """

@@ -61,7 +61,7 @@ def _oracle(
         join: function of the results of all heads [n_heads, batch, seq, d_head].
         change_mask: function of the mask.
         change_weights: function of the weights of all heads [n_heads, batch, seq, seq].
-        keys_of: function that returns, for a head, the head whose keys it uses.
+        keys_of: function that maps each head to the head whose keys it uses.
     """
 
     def answer(q, k, v, n_heads, mask):

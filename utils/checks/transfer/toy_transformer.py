@@ -115,7 +115,7 @@ def _cases(rand, start=1, first=False, last=False):
 
     Args:
         rand: the sampler.
-        start: the position of the marked token. No token before it is marked, except perhaps the text's first token.
+        start: the position of this marked token. No earlier token is marked, except perhaps the text's first token.
         first: whether the first token may be marked; in the first text, it is marked.
         last: whether the last token may be marked; in the first text, it is marked.
     """

@@ -40,7 +40,7 @@ def _softmax(scores):
 
 
 def _softmax_with_nothing(scores):
-    """Apply the softmax to the scores and an additional score of 0, whose weight is dropped."""
+    """Apply the softmax to the scores and an additional score of 0, then remove that score's weight."""
     return F.softmax(F.pad(scores, (0, 1)), dim=-1)[..., :-1]
 
 

@@ -334,7 +334,7 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name, because a second run reads the earlier version from `out`, and should write the
+    # The row contains no file name: a second run reads the version from another file, in `out`, but should write the
     # same row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 

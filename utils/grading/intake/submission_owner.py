@@ -17,8 +17,8 @@ MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P
 # Canvas: "lovelaceada_LATE_123_456_x.ipynb", with the sortable name in lower case, the number of the student and the
 # number of the upload.
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.DOTALL)
-# nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", with "+" and random letters at the end if nobody
-# should be able to guess the name.
+# nbgrader's exchange: "ada+ps2+2026-03-01 12:00:00.123456 UTC", followed by "+" and random letters if the name
+# must not be guessable.
 NBGRADER = re.compile(r"(?P<name>.+)\+[^+]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[^+]*(\+[^+]*)?")
 
 

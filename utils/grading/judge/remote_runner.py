@@ -23,7 +23,7 @@ class RemoteRunner:
         fingerprints: a digest of the observation of each run, in the order of the runs.
         out_of_memory: whether a run failed because of the memory limit.
         unfinished: the first exercise that a run found to be not attempted; "" if there was none.
-        has_impossible_count: whether a run gave a result without operations, or larger than the run's largest tensor.
+        has_impossible_count: whether a run returned a result, but counted no operation or no tensor of that size.
     """
 
     def __init__(self, session: Session, signature: AnswerSignature) -> None:

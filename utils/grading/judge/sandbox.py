@@ -233,7 +233,7 @@ class Sandbox(contextlib.AbstractContextManager):
         return ours
 
     def _start_container(self) -> socket.socket:
-        """Start the fork server in a new container, which connects to a socket of the judge."""
+        """Start the fork server in a new container. The fork server connects to a socket of the judge."""
         with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             folder = Path(private, "judge")
             folder.mkdir()

@@ -336,7 +336,7 @@ def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """Return the verdict for a missing answer: failed after an exception, unless it is a stub's exception."""
+    """Judge a missing answer: "failed" after an exception other than a stub's, otherwise "not attempted"."""
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)

@@ -101,7 +101,7 @@ def class_page(tally: Tally, clusters: Sequence[tuple[Mistake, str]], names: boo
 def format_rate(part: int, whole: int) -> str:
     """Return a share such as "75 %". If `whole` is small, return counts such as "3 of 4" instead.
 
-    With fewer than five students, one student more or less would change a percentage by more than 20 points.
+    With fewer than five students, a single student would change a percentage by more than 20 points.
     """
     return format_percent(part, whole) if whole >= SMALLEST or not whole else f"{part} of {whole}"
 

@@ -25,7 +25,7 @@ class PageAnswer:
 
     Attributes:
         source: for a function or class, its last definition; for a value, every cell that assigns its name.
-        uses: the other exercises that the answer reads, from this notebook or, through `yours`, from earlier lessons.
+        uses: the other exercises that the answer reads, from this notebook or (through `yours`) from earlier lessons.
     """
 
     source: str = ""
@@ -93,7 +93,7 @@ def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """Return the exercises that the statements of `name` depend on, directly or through other names of the notebook."""
+    """Return the exercises that the statements binding `name` use, directly or through other names of the notebook."""
     uses: dict[str, None] = {}
     visited, waiting = {name}, [name]
     while waiting:
@@ -205,7 +205,7 @@ def _run_page(lesson: lessons.Lesson, name: str, kind: str, names: dict[str, Any
     stops after the last of these checks.
 
     Raises:
-        AnswerNotFound: no cell binds the name, or its cell failed.
+        AnswerNotFound: no cell binds the name, or the cell that binds it failed.
     """
     trees = [(cell, tree) for cell in lesson.cells if cell.kind == "code" and (tree := parse_cell(cell))]
     binding = [cell.index for cell, tree in trees if name in lessons.bound_names(tree)]

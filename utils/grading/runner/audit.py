@@ -62,7 +62,7 @@ class AuditLog:
         sys.addaudithook(self._on_audit_event)
 
     def record_replacements(self) -> None:
-        """Record the callables that, since `start`, were replaced in watched modules or added to modules of `utils`."""
+        """Record the callables that were replaced in watched modules, or added to modules of `utils`, since `start`."""
         now = _snapshot_modules()
         owners = {owner for owner, _ in self.before if owner.startswith("utils.")}
         added = [(owner, name) for owner, name in now.keys() - self.before.keys() if owner in owners]
@@ -107,7 +107,7 @@ class AuditLog:
         self._add_entry("file", f"{event}({path!a}{', to write' if writes else ''})")
 
     def _is_caused_by_page(self, frame: FrameType | None) -> bool:
-        """Return whether code outside the libraries caused an event. Calls inside the module `socket` do not count."""
+        """Return whether code outside the libraries caused an event. Frames of the module `socket` are skipped."""
         while frame is not None and frame.f_code.co_filename == socket.__file__:
             frame = frame.f_back
         return frame is not None and not frame.f_code.co_filename.startswith(self.libraries)

@@ -1,10 +1,10 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
-Numbers, texts and tensors are converted completely in both directions, also inside tuples, lists and dicts. Requests to
-the runner can also contain functions and objects of the trusted modules: a function is sent as its name, an object as
-its class name and attributes. In a reply, a data class of `utils` is sent as its fields, and any other object is
-reduced to its type name and its repr. From the type name and the repr, the judge builds an opaque object, which equals
-only itself.
+Numbers, texts and tensors, including those in tuples, lists and dicts, are converted completely in both directions.
+Requests to the runner can also contain functions and objects of the trusted modules: a function is sent as its name, an
+object as its class name and attributes. In a reply, a data class of `utils` is sent as its fields, and any other object
+is reduced to its type name and its repr. From the type name and the repr, the judge builds an opaque object, which
+equals only itself.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _preload() -> None:
     for name in ALSO:
         importlib.import_module(name)
     with contextlib.suppress(utils.gpt2.WeightsError):
-        utils.gpt2.source()  # The first call prints a line, which must not happen while an answer runs.
+        utils.gpt2.source()  # The first call prints a line, so make it before any answer runs.
     _freeze_memory()
 
 

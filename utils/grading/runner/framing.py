@@ -158,7 +158,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_texts(data: Any) -> Any:
-    """Apply `clean_text` to all texts in JSON data, and to the keys."""
+    """Apply `clean_text` to all texts and keys in JSON data."""
     if isinstance(data, str):
         return clean_text(data)
     if isinstance(data, list):

@@ -33,9 +33,9 @@ def accuracy_by_length(
     """Return the share of repeated tokens that the trained models predict correctly in texts of different lengths.
 
     Args:
-        period: the number of tokens before they repeat. The default is half the length, as in the training texts, so
-            the distance to the copied token is greater in a longer text. With ``period=16``, the distance stays the
-            same, and the tokens repeat until the text is full.
+        period: the number of tokens after which the text repeats. The default is half the length, as in the training
+            texts, so the distance to the copied token is greater in a longer text. With ``period=16``, the distance
+            stays the same, and the tokens repeat until the text is full.
 
     Raises:
         ValueError: a length is odd, or the period does not fit into it.

@@ -2,8 +2,8 @@
 
 The modules contain the data, the layers, the training, the estimators and the measurements.
 
-In a prompt, `z` contains L examples (x_i, y_i) of one linear function, and `z_q` is a question (x_q, 0). The answer is
-y_q = β·x_q.
+In a prompt, `z` contains L examples (x_i, y_i) of one linear function β·x, and `z_q` is a question (x_q, 0). The answer
+is y_q = β·x_q.
 Shapes: `n` prompts, `L` examples, `d` entries in x, `D = d + 1` entries in a token, `queries` questions about the same
 examples.
 """

@@ -41,7 +41,7 @@ class RegressionConfig:
             only to a stack (see `Stack`).
         init: "random" (the defaults of nn.Linear, with Q and K multiplied by `gain_qk`, and V and O by `gain_ov`),
             "small_id", "small_id_qk", "oppo_small_id".
-        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and further arguments for its torch class, except the
+        optimiser, optimiser_params: "SGD", "Adam" or "AdamW", and other arguments of its torch class, except the
             rate.
         lr_qk, lr_ov: the learning rate for Q and K, and the rate for all other parameters.
         schedule: "cosine", "constant" or "one_cycle".
@@ -51,7 +51,7 @@ class RegressionConfig:
             because they share the examples.
         noise_std, scales: see `draw`.
         log_every, validate_every, dynamics_every, matrices_every: the number of steps between readings of the training
-            loss, of the loss on fixed prompts, of w and μ for every head, and of the complete QK and OV products.
+            loss, the loss on fixed prompts, w and μ for every head, and the complete QK and OV products, respectively.
         seed: the seed for the initial values and the data.
         device: None means a GPU if there is one, otherwise the CPU.
 

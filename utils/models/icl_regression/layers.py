@@ -2,8 +2,8 @@
 
 A head's four matrices act only through two products. The scores are z_q · QK · zᵀ and the output is Σ weights · z · OV,
 with QK = W_Qᵀ W_K / √D and OV = W_Vᵀ W_Oᵀ for weights [out, in] as in nn.Linear (Elhage et al., "A Mathematical
-Framework for Transformer Circuits", 2021). The layers here compute with these products, which gives the same
-results and is much faster for tokens with 6 numbers.
+Framework for Transformer Circuits", 2021). The layers here compute with these products: the results are the
+same, and the computation is much faster for tokens with 6 numbers.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class HeadStatistics:
 
     Attributes:
         layer, head: the position of the head in the model.
-        w, w_variance: the mean and the variance of QK's diagonal on x.
+        w, w_variance: the mean and the variance of the diagonal in the x block of QK.
         qk_rest: the largest absolute value of the other entries in the x block of QK.
         mu: OV's entry from y to the first output, or to y in a stack's inner layers.
         ov_rest: the largest absolute value of the other entries in the same column of OV.

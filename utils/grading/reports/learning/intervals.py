@@ -47,7 +47,7 @@ def estimate_share(part: int, whole: int) -> Estimate:
     """Return a share with its Wilson score interval.
 
     Args:
-        part: the number of learners to whom something applies.
+        part: the number of learners that the share counts.
         whole: the number of all learners, at least 1.
     """
     return _wilson_interval(part / whole, whole, float(load_scipy_stats().norm.ppf(UPPER)))

@@ -69,9 +69,9 @@ class Recurrence:
 
     Attributes:
         name: the id of the misconception.
-        learners: the learners who read its message, passed the exercise, and later attempted an exercise of a later
-            lesson in which the same mistake can be made.
-        returned: the share of these learners who made the mistake there.
+        learners: the learners who read its message, passed the exercise, and later attempted an exercise that allows
+            the same mistake, in a later lesson.
+        returned: the share of these learners who made the mistake again in such an exercise.
     """
 
     name: str
@@ -160,7 +160,7 @@ def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[s
     """Return how often learners repeat a misconception in a later lesson after they repaired it.
 
     Args:
-        families: for each (exercise, misconception), the name of the mistake, which is the same in several lessons.
+        families: for each (exercise, misconception), the name of the mistake, the same in all lessons.
 
     Returns:
         The misconceptions with enough learners. Those that return most often come first.

@@ -33,7 +33,7 @@ class LearningResult:
     """All results on the page.
 
     Attributes:
-        learners: the numbers of the learners who shared a file.
+        learners: the learners who shared a file, numbered from 0.
     """
 
     learners: range
