@@ -1,4 +1,4 @@
-"""Record the answers to predictions and quizzes in the progress file, which also contains the exercises."""
+"""Record the answers to predictions and quizzes in the progress file, next to the results of the exercises."""
 
 from __future__ import annotations
 

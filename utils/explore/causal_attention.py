@@ -25,7 +25,7 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
         A widget whose `state` has `position` and `mask`.
 
     Raises:
-        ValueError: `scores` is not such a table, or the number of tokens or the position does not fit.
+        ValueError: `scores` is not as described, or the number of tokens or the position does not fit it.
     """
     values, names = parse_scores(scores, tokens)
     parse_integer(position, "position", 0, len(names) - 1)

@@ -39,7 +39,7 @@ def next_token(
         seed: the seed for sampling. The global generator is not used.
 
     Returns:
-        A widget whose `state` has `prompt`, `temperature`, `k` and `now`, the prompt with the sampled tokens.
+        A widget whose `state` has `prompt`, `temperature`, `k`, and `now` (the prompt followed by the sampled tokens).
 
     Raises:
         ValueError: an argument has the wrong type, or the model cannot read the prompt.
@@ -79,7 +79,7 @@ class _NextTokenService:
 
         Args:
             message: `{"text"}`, or `{"ids", "drawn"}`, where the last `drawn` ids were sampled. If the message contains
-                a `rank`, the next token with this rank is appended to the ids first.
+                a `rank`, the next-token candidate with this rank is first appended to the ids.
 
         Raises:
             ValueError: the text is empty or too long for the model, or the logits contain nan.

@@ -51,7 +51,7 @@ def _answer_kind(answer: Any) -> str:
     """Return the kind of an answer: "bool", "number", "word" or "numbers".
 
     Raises:
-        ValueError: the answer has none of these kinds.
+        ValueError: the answer is of another kind.
     """
     if isinstance(answer, bool):
         return "bool"

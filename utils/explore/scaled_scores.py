@@ -23,7 +23,7 @@ def scaling(seq: int = 6, seed: int = 29) -> Widget:
         A widget whose `state` has `d_k`, `divide` and `draw`, which counts how often "New sample" was pressed.
 
     Raises:
-        ValueError: `seq` is not from 2 to 16, or `seed` is out of range.
+        ValueError: `seq` is not in the range 2 to 16, or `seed` is out of range.
     """
     parse_integer(seq, "seq", 2, 16)
     parse_integer(seed, "seed", 0, 2**31 - 1)

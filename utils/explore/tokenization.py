@@ -42,7 +42,7 @@ def require_tokenizer(tokenizer: Any) -> None:
 def tokens(
     tokenizer: Any, text: str = "Tokens are pieces of words: antidisestablishmentarianism, 12345, 😀."
 ) -> Widget:
-    """Show a text box. While the learner types, show the tokens of the text in colour, their ids and their number.
+    """Show a text box. While the learner types, show the tokens in colour, their ids and how many there are.
 
     GPT-2's tokenizer runs in the browser; every other tokenizer runs in the kernel. The static version is
     `show.tokens(to_str_tokens(text, tokenizer), tokenizer.encode(text))`.

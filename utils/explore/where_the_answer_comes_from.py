@@ -15,7 +15,7 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # if parameters × tokens × places is this number, a table takes about a second to compute
+AT_ONCE = 5e9  # parameters × tokens × (block, position) pairs; a table with this product takes about a second
 
 Result = dict[str, Any]
 
@@ -91,7 +91,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
     Learners point at a button to see the answer. For a small model, such as the small GPT-2, the whole table is
     computed in advance, and the browser needs no kernel. For larger models, and for sentences that the learner types,
-    the browser asks the kernel, which answers row by row. The static version is `show.effects`.
+    the browser asks the kernel, which sends the table row by row. The static version is `show.effects`.
 
     Args:
         model: lesson 12's GPT.

@@ -19,8 +19,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
     """Return for each cell whether it fails in an untouched lesson.
 
-    A name is unset until a cell gives it a value. A definition that uses an unset name does not fail, but is
-    unfinished too.
+    A name is unset until a cell gives it a value. A definition that uses an unset name does not fail, but it
+    is unfinished until that name has a value.
 
     Args:
         cells: the cells in order, each with the names that it leaves without a value.
@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the function, class or lambda that a statement defines, or None. Most of its code runs when called."""
+    """Return the function, class or lambda that a statement defines, or None. Most of this code runs only in a call."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None

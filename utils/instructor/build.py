@@ -286,7 +286,7 @@ def student_metadata(metadata: dict, is_blocked: bool) -> dict:
 
 
 class _Plan:
-    """The files in `out` to write, delete or keep, according to the hashes of the files there."""
+    """The files in `out` to write, delete or keep, according to the hashes of the existing files."""
 
     def __init__(self, files: dict[str, bytes], out: Path) -> None:
         self.files = files
@@ -364,7 +364,7 @@ def _apply_stage(out: Path) -> None:
     if (commit / MANIFEST).exists():
         for staged in sorted(commit.iterdir()):
             content = _read_bytes(out / staged.name)
-            # If a learner changed a file after the build was killed, the file belongs to the learner.
+            # If a learner changed a file after the build was killed, keep the learner's version.
             if staged.name != MANIFEST and (content is None or _hash(content) == old.get(staged.name)):
                 os.replace(staged, out / staged.name)
         for name in set(old) - set(new):

@@ -85,7 +85,7 @@ def _classify_report(report: Report) -> str:
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
     """Return the name of a case on which a passing answer differs from the reference, or "" if there is none.
 
-    The cases have different seeds and sizes, and larger and smaller numbers.
+    Compared with the check's cases, these cases have different seeds and sizes, and larger and smaller numbers.
     """
     exercise = answers.exercise
     if exercise.kind == "value":
@@ -195,7 +195,7 @@ class Worker:
             pipe = self._running[1]
         else:
             pipe = self._start()
-            pipe.send((name, None))  # imports and first use must not count towards the mutant's time
+            pipe.send((name, None))  # the first run includes imports, which must not count towards the mutant's time
             pipe.recv()
         pipe.send((name, source))
         try:
@@ -290,9 +290,9 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage, rounded down, of NAMED or EXPLAINED mutants among the rejected, not STOPPED mutants.
+    """Return the percentage of NAMED or EXPLAINED mutants among rejected mutants that are not STOPPED, rounded down.
 
-    STOPPED mutants raise an error, which torch explains. Only the check can explain the faults of the other mutants.
+    STOPPED mutants raise an error that torch explains. Only the check can explain the faults of the other mutants.
     """
     ran = row[2] + row[3] + row[5]
     return 100 * (row[2] + row[3]) // ran if ran else 100

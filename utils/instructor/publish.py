@@ -64,12 +64,12 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 
     Args:
         branch: the name of the branch, which is created if it does not exist. If only a remote has the branch, the
-            commit is added to the remote's last commit.
+            new commit is placed on top of the remote's last commit.
         with_solutions: the lessons whose answers the release contains.
 
     Raises:
         PublishError: `root` is not in a git repository; `branch` is not a valid name, is checked out, or contains
-            commits of others; or git knows no name and email address for the commit.
+            commits of others; or git has no name and email address for the commit.
         ReleaseError, MarkerError, BuildError, LessonError: same as in a release.
     """
     _require_repository(root, branch)
@@ -170,7 +170,7 @@ def _last_release(root: Path, branch: str) -> str | None:
     """Return the last commit of the branch, here or on a remote; None if there is no such branch.
 
     Raises:
-        PublishError: the branch has different commits here and on a remote.
+        PublishError: the branch's copies, here and on remotes, have diverged.
     """
     refs = _git(root, "for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{branch}", "refs/remotes")
     tips = {

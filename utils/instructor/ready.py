@@ -74,7 +74,7 @@ class FinishedStep:
 def prepare_lesson(
     name: str, exercises: Sequence[str] = (), on_step: Callable[[FinishedStep], None] = lambda step: None
 ) -> list[FinishedStep]:
-    """Run the steps for one lesson. If a step fails, and later steps depend on it, do not run the later steps.
+    """Run the steps for one lesson. Stop after a failed step if later steps depend on it.
 
     Args:
         name: the name or number of the lesson.
@@ -110,7 +110,7 @@ def prepare_lesson(
 
 
 def _generated_files(lesson: Path) -> dict[str, bytes]:
-    """Map the path of every file that a step can write to the content of the file."""
+    """Return the content of every existing file that a step can write, by path."""
     paths = [
         lesson,
         ROOT / "README.md",

@@ -81,7 +81,7 @@ def find_stale(folder: Path, source: Path = ROOT / "solutions") -> list[str]:
 
 
 def _cell_input(cell: dict) -> tuple:
-    """Return the content of a cell without its outputs and without anything else that a run writes."""
+    """Return the content of a cell without its outputs and anything else that a run writes."""
     return cell["id"], cell["cell_type"], "".join(cell["source"]), cell["metadata"]
 
 

@@ -34,7 +34,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         misconception: the id of the misconception that matches the answer, or "".
         milestone: the furthest intermediate value that the answer gives, such as "the scores", or "".
         attempt: the number of this attempt at this exercise, from 1.
-        minutes: minutes since the learner's last attempt in the course; None for the first, or after a long pause.
+        minutes: minutes since the learner's last attempt in the course; None for the first one or after a long pause.
     """
 
     lesson: Stem

@@ -25,7 +25,7 @@ class Item:
         id: the name of the item, such as "A3".
         concept: the concept that the item asks about; each form has one item for each concept.
         question: plain text with `code` in backticks.
-        code: the lines of the item's code, without their numbers; empty if the item has no code.
+        code: the lines of the item's code, without line numbers; empty if the item has no code.
         choices: maps the text of each choice to its label.
     """
 

@@ -107,7 +107,7 @@ class Sitting:
         return {"place": "intro", "chosen": chosen, "minutes": minutes, "result": None}
 
     def handle_message(self, widget: Widget, message: Any) -> None:
-        """Record the choices, `{"event": "chosen", "chosen", "minutes", "done"}`. Ignore all other messages.
+        """Record the choices in `{"event": "chosen", "chosen", "minutes", "done"}`. Ignore all other messages.
 
         If `done` is true, complete the sitting, and show its result in the widget.
         """

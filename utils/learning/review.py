@@ -178,7 +178,7 @@ def find_questions() -> dict[str, tuple[str, str]]:
 
 
 def _questions_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts and contexts of the questions in a lesson, if it is readable after the learner's edits."""
+    """Yield the texts and contexts of the questions in a lesson; none if a learner's edits made it unreadable."""
     try:
         cells = lessons.read_lesson(path).cells
     except lessons.LessonError:

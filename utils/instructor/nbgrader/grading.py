@@ -22,7 +22,7 @@ def grade(*answers: Any, **values: Any) -> None:
     nbgrader gives no points to a cell that raises an error or writes to stderr, so the answer's stderr is discarded.
 
     Raises:
-        NotImplementedError: the exercise is not attempted. A notebook shows this error as a single line.
+        NotImplementedError: the exercise has not been attempted. A notebook shows this error as a single line.
         CheckFailed: the exercise does not pass. The message is the message of the check.
     """
     with contextlib.redirect_stderr(io.StringIO()):
