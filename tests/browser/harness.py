@@ -304,9 +304,9 @@ class Lab:
 def open_from_file_list(page: Page, name: str) -> Notebook:
     """Open the notebook by a double click in Lab's list of files, and wait until it can run cells.
 
-    Open it again, twice at most, if JupyterLab shows "model not found" for its widgets. This happens if the widget
-    manager asks the kernel for widgets, when the kernel connects, before it has loaded the widgets of the notebook:
-    `WidgetManager.restoreWidgets` in jupyterlab_widgets 3.0 then draws all outputs too early (ipywidgets issue 3823).
+    Open it again, twice at most, if JupyterLab shows "model not found" for its widgets. When the kernel connects,
+    `WidgetManager.restoreWidgets` of jupyterlab_widgets 3.0 sometimes draws the outputs before it has loaded the
+    notebook's widgets (ipywidgets issue 3823).
     """
     for _ in range(3):
         page.locator(".jp-DirListing-item", has_text=name).dblclick()

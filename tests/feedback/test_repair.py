@@ -31,11 +31,15 @@ def attend(declare_exercise):
     )
 
 
+def copied(z):
+    return 0.5 * z * 2
+
+
 def answer(body, name="attend", arguments="x, y"):
     source = f"def {name}({arguments}):\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ") + "\n"
     file = f"<{name} {hash(source)}>"
     linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
-    names = {"torch": torch}
+    names = {"torch": torch, "copied": copied}
     exec(compile(source, file, "exec"), names)
     return names[name]
 
@@ -81,6 +85,43 @@ def test_a_step_in_a_loop_is_replaced_in_every_round(declare_exercise):
     body = "scores = x @ y.mT\nreturn sum((scores.cumsum(-1) * f).softmax(-1) for f in (0.5, 2.0))"
     message = diagnose(heads, answer(body, "heads")).message
     assert "Without `cumsum` on line 3" in message and message.endswith("this result would be right."), message
+
+
+def test_only_calls_of_one_place_are_rounds_of_a_loop(attend):
+    """The functions have equal bytecode, and the multiplications of `total` are on one line."""
+    body = """
+        def first(z): return z * 2
+        def second(z): return z * 2
+        total = sum(first(x) * 3 for _ in range(2)) * 5
+        return total + second(x)
+    """
+    calls = InProcessRunner(attend.signature, answer(body)).trace(case(torch.ones(3, 2), torch.ones(3, 2)))
+    places = [call.place for call in calls if call.name == "mul"]
+    assert places[:2] == places[2:4] and len(set(places)) == 4, calls
+
+
+def test_a_function_on_the_line_of_a_wrong_step_is_not_replaced(attend):
+    """With all multiplications replaced, the result would be right too, and the report would name `copied`."""
+    message = diagnose(attend, answer("return (copied(x @ y.mT) * 3).softmax(-1) @ y")).message
+    assert message.endswith("Without the multiplication on the same line, this result would be right."), message
+
+
+def test_right_parts_do_not_use_up_the_search(declare_exercise, monkeypatch):
+    """Each intermediate value of `centred` is unknown, but its result is right."""
+    monkeypatch.setattr("utils.feedback.repair.MOST_CALLS", 0)
+    chained = declare_exercise(
+        "chained",
+        oracle=lambda x: ((x - x.mean(-1, keepdim=True)) / 7).softmax(-1),
+        milestones=lambda x: {
+            "the centred numbers": x - x.mean(-1, keepdim=True),
+            "the scaled numbers": (x - x.mean(-1, keepdim=True)) / 7,
+        },
+        cases=lambda rand: [case(rand(4, 4)), case(rand(3, 3))],
+    )
+    steps = "\n".join(f"z = z + {n} * x" for n in range(1, 12))
+    body = f"z = x\n{steps}\nz = z / 67\nz = z - z.mean(-1, keepdim=True)\nreturn (z / 5).softmax(-1)"
+    message = diagnose(chained, answer(body, "chained", "x")).message
+    assert "would be right if the division" in message, message
 
 
 def test_a_step_with_later_mistakes_is_not_called_the_only_one(attend):

@@ -22,7 +22,7 @@ from utils.lessons import ROOT, write_atomically
 
 SETTINGS = ROOT / "utils" / "assets" / "etc"
 # Each kernel runs this file before its first cell. The file prepares the kernels of lessons, and no other kernels.
-# Without the log level, each kernel warns in the terminal that its connection inside this machine is not encrypted.
+# Without this log level, each kernel warns in the terminal that its local connection is not encrypted.
 STARTUP = {"IPKernelApp": {"exec_files": [str(ROOT / "utils" / "notebook" / "startup.py")], "log_level": "ERROR"}}
 KERNEL_CONFIG = "ipython/ipython_kernel_config.json"
 

@@ -118,7 +118,7 @@ def _download(repository: str, name: str, endpoint: str, log: Callable[[str], No
             partial.replace(blob)
     seen = try_to_load_from_cache(repository, name, revision=metadata.commit_hash)
     if isinstance(seen, str) and not Path(seen).is_symlink() and _describe_mismatch(Path(seen), metadata):
-        Path(seen).unlink()  # on systems without links, the snapshot contains a copy
+        Path(seen).unlink()  # on systems without symbolic links, the snapshot contains a copy
     return Path(hf_hub_download(repository, name, endpoint=endpoint, cache_dir=constants.HF_HUB_CACHE))
 
 

@@ -315,7 +315,7 @@ def train(
     quiet: bool = typer.Option(False, "--quiet", help="No progress bar."),
 ) -> None:
     """Train a model that ships with the course, evaluate it, and write it with its model card."""
-    maker: Any  # `cogmodel` and `gpt2_mini` have the same functions, but their own types of recipe
+    maker: Any  # `cogmodel` and `gpt2_mini` have the same functions, but different recipe types
     if model == "cogmodel":
         from utils.models import cogmodel as maker
 

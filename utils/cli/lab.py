@@ -50,7 +50,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
     arguments = _arguments(folder, first, port or PORT, browser=browser and can_show_browser(), token=token)
     try:
         server = LabApp.initialize_server(argv=arguments)
-    except SystemExit:  # Jupyter has tried every port in its range, and has logged that
+    except SystemExit:  # Jupyter has tried every port in its range, and has logged the failure
         raise LabError(
             f"JupyterLab found no free port, starting at {port or PORT}. Choose another: coginst lab --port 9000."
         ) from None
@@ -122,7 +122,7 @@ def sync_paired_text(folder: Path) -> None:
             with contextlib.suppress(Exception):  # JupyterLab itself reports a damaged notebook
                 saved = jupytext.read(notebook)
                 sources = ([cell.source for cell in page.cells] for page in (saved, jupytext.read(text)))
-                if next(sources) != next(sources):  # time stamps prove nothing, because copying changes them
+                if next(sources) != next(sources):  # timestamps prove nothing, because copying changes them
                     write_atomically(text, jupytext.writes(saved, "md"))
 
 
@@ -158,7 +158,7 @@ def _arguments(folder: Path, first: str, port: int, *, browser: bool, token: str
         "ServerApp.port_retries": min(RETRIES, LAST_PORT - port),
         "ServerApp.open_browser": browser,
         "ServerApp.allow_root": hasattr(os, "geteuid") and os.geteuid() == 0,
-        "ServerApp.answer_yes": True,  # one Ctrl-C is enough
+        "ServerApp.answer_yes": True,  # one Ctrl-C stops the server
         "ServerApp.log_level": "WARN",
         "LabApp.log_level": "WARN",
         "IdentityProvider.token": token,

@@ -64,7 +64,7 @@ class CallRecorder(TorchFunctionMode):
         self.files, self.values = files, values or {}
         self.calls: list[TracedCall] = []
         self._results: list[Tensor] = []  # keeps the results alive, so that their ids stay unique
-        self._places: dict[tuple[int, ...], int] = {}  # numbers the places in the order of their first calls
+        self._places: dict[tuple, int] = {}  # maps code positions to their numbers
         self._origin: dict[int, int] = {}  # maps a tensor's id to the index of the call that returned it
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -104,8 +104,9 @@ class CallRecorder(TorchFunctionMode):
             return
         own = frames[-1]
         line, code = own.f_lineno, linecache.getline(own.f_code.co_filename, own.f_lineno).strip()
-        is_direct, place = all(map(_is_transparent, frames[:-1])), tuple(frame.f_lasti for frame in frames)
-        number = self._places.setdefault(place, len(self._places))
+        is_direct = all(map(_is_transparent, frames[:-1]))
+        position = tuple((id(frame.f_code), frame.f_lasti) for frame in frames)
+        place = self._places.setdefault(position, len(self._places))
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
         inputs = sorted({self._origin[id(t)] for t in tensors if id(t) in self._origin})
         others = any(id(t) not in self._origin for t in tensors)
@@ -114,7 +115,7 @@ class CallRecorder(TorchFunctionMode):
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, number))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place))
 
     def _frames(self) -> list[FrameType]:
         """Return the running frames from the torch call to the learner's line; [] if no learner's line is running."""

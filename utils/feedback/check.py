@@ -72,7 +72,7 @@ def check(*answers: Any, **values: Any) -> Report:
 def _logged_findings(exercise: Exercise, report: Report) -> dict[str, str]:
     """Return what the log of attempts stores about a verdict.
 
-    It contains only the course's own texts, nothing that the learner wrote.
+    The log contains only the course's own texts, nothing that the learner wrote.
     """
     return {
         "member": exercise.member,
@@ -89,7 +89,7 @@ def _cell_of(frame: types.FrameType) -> CellCode:
 
 
 def _intermediate_messages(exercise: Exercise, names: dict[str, Any]) -> str:
-    """Check the intermediate values of an exercise. Skip values that no variable of the notebook contains.
+    """Check the intermediate values of an exercise. Skip a value if its variable is missing or still `...`.
 
     Return the messages about these values, each with a leading space.
     """
@@ -144,7 +144,7 @@ def _exercise_name(answer: Any) -> str:
     """Return the name of the exercise that an answer belongs to.
 
     Raises:
-        _BadCall: the answer has no such name. The message says what to do.
+        _BadCall: the answer is not a named function or class of the learner. The message says what to do.
     """
     if isinstance(answer, str):
         raise _BadCall(f"check got the text {answer!r}: pass the function or class itself, without quotes.")
@@ -273,7 +273,7 @@ def yours(name: str) -> Any:
 
     Raises:
         UnknownExercise: no exercise has this name.
-        ValueError: the exercise is a value or a transfer exercise, which no other lesson can use.
+        ValueError: the exercise is a value or a transfer exercise. Other lessons cannot use either.
         UnfinishedExercise: the exercise is not finished, and there is no reference answer.
     """
     exercise = find_exercise(name)

@@ -53,7 +53,7 @@ class Computation:
         for i in range(len(calls)):
             self._match_call(i)
         self._match_slices()
-        for i, k in enumerate(self.reached):  # an earlier milestone that is computed from a later milestone is wrong
+        for i, k in enumerate(self.reached):  # it is wrong to compute a milestone from a later milestone
             if k is not None and (self.last_input(i) or 0) > k:
                 self.reached[i] = None
         self.used = {j for inputs in self.inputs for j in inputs}
@@ -118,7 +118,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a later milestone. Therefore, their results count as correct."""
+        """Return the calls that lead to a milestone after their `ancestors`. Their results count as correct."""
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -144,18 +144,18 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is correct: all or part of an expected value, a step to it, a constant or a mask."""
+        """Tell whether a result is right: all or part of an expected value, a step towards it, a constant or a mask."""
         return self._right[i]
 
     @cached_property
     def _right(self) -> list[bool]:
-        return [self._find_out_if_right(i) for i in range(len(self.calls))]
+        return [self._compute_right(i) for i in range(len(self.calls))]
 
     @cached_property
     def _telling_others(self) -> list[bool]:
         return [is_telling(other) for _, other in self.others]
 
-    def _find_out_if_right(self, i: int) -> bool:
+    def _compute_right(self, i: int) -> bool:
         if self.reached[i] is not None or i in self.leading | self.constants | self.parts or not self.is_number(i):
             return True
         value, name = self.calls[i].value, self.calls[i].name
@@ -188,15 +188,11 @@ class Computation:
 
     def first_wrong_call(self, result: Tensor | None) -> int | None:
         """Return the first call that receives only correct values, returns a wrong value, and leads to the result."""
-        final = self.final_call(result)
-        harmless = self.find_harmless(final)
+        final, right = self.final_call(result), self._right
+        harmless = self.find_harmless(final, right)
         views: set[int] = set()  # parts and rearrangements of correct values
         for i, call in enumerate(self.calls):
-            if (
-                self.is_right(i)
-                or i in harmless
-                or not all(self.is_right(j) or j in views | harmless for j in self.inputs[i])
-            ):
+            if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
                 continue
             if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
                 views.add(i)
@@ -204,21 +200,19 @@ class Computation:
                 return i
         return None
 
-    def find_harmless(self, final: int, is_strict: bool = False) -> set[int]:
+    def find_harmless(self, final: int, right: Sequence[bool]) -> set[int]:
         """Return the calls that influence only correct results, such as `x * 0` in `x + x * 0`.
 
         Args:
             final: the call that gives the answer's result.
-            is_strict: whether a result counts as correct only if it equals a required milestone.
+            right: for each call, whether its result counts as correct.
         """
         harmless: set[int] = set()
-        required = [k is not None and not self.milestones[k].is_optional for k in self.reached]
         # Integers, such as the result of argmax, are never compared, so nothing shows that they are right.
-        shown = [self.is_number(i) and (required[i] if is_strict else self.is_right(i)) for i in range(len(self.calls))]
-        shown[final] &= not is_strict
+        is_shown_right = [each and self.is_number(i) for i, each in enumerate(right)]
         for i in reversed(range(final)):
             users = [j for j in range(i + 1, final + 1) if i in self.inputs[j] and final in self.descendants(j)]
-            is_right = (j in harmless or (shown[j] and not self._is_earlier(j, i)) for j in users)
+            is_right = (j in harmless or (is_shown_right[j] and not self._is_earlier(j, i)) for j in users)
             if users and all(is_right):
                 harmless.add(i)
         return harmless
@@ -249,7 +243,7 @@ class Computation:
         return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
     def next_on_path(self, start: int, result: Tensor | None) -> int | None:
-        """Return the next call through which the numbers of call `start` lead to the result.
+        """Return the next call on the path from call `start` to the result.
 
         A call that computes only a condition is chosen only if there is no other call.
         """
@@ -267,7 +261,10 @@ class Computation:
         return sorted(found)
 
     def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
-        """Return the milestone that shares most numbers with call `i`, or else the first that is proportional to it."""
+        """Return the milestone that shares most numbers with the result of call `i`, if it shares at least half.
+
+        Otherwise, return the first milestone that is proportional to the result, or None.
+        """
         value = self.calls[i].value
         shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in candidates}
         best = max(shares, key=lambda k: shares[k], default=None)
@@ -278,8 +275,8 @@ class Computation:
     def without_operands(self, i: int, size: int) -> int:
         """Return the call that combines the result of call `i` with other values into `size` numbers, if it exists.
 
-        Otherwise return `i`: its result has `size` numbers itself, or it is a row or an entry that is stacked with
-        others.
+        Otherwise return `i`, for example because its result already has `size` numbers, or because its result is
+        stacked with other rows or entries.
         """
         sizes = [0 if call.value is None else call.value.numel() for call in self.calls]
         if sizes[i] in (0, size):
@@ -315,7 +312,7 @@ class Computation:
         return max(filter(self.is_idle, trace_back(self.inputs, [i])), default=None)
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic without effect: its result equals an input or an input's milestone."""
+        """Tell whether a call is arithmetic without effect: its result equals an input or gives the same milestone."""
         reached, value = self.reached[i], self.calls[i].value
         if self.calls[i].name not in ARITHMETIC:
             return False

@@ -135,7 +135,7 @@ class _Explanation:
         return self._untested_departure(sentence, wrong, following)
 
     def _departure_of_repair(self, repair: Repair) -> Departure:
-        """Report the step of a repair. A run has shown that replacing the step's value makes the final result right."""
+        """Report the step that a repair changes. A run has shown that this change makes the final result right."""
         i, k, computation = repair.call, repair.milestone, self.computation
         label, line, reached = self.milestones[k].label, self.calls[i].line, self.reached[i]
         given = [(j, m) for j, m in enumerate(self.reached[:i]) if m is not None and m in computation.ancestors(i)]
@@ -189,7 +189,7 @@ class _Explanation:
         return Departure(f"{start}. {sentence}", lines, name=next(later, None))
 
     def _wrong_steps(self, i: int) -> list[int]:
-        """Return the calls that give wrong numbers and lead to call `i`, and call `i` itself."""
+        """Return call `i` and all calls with wrong results that lead to it."""
         path = trace_back(self.computation.inputs, [i])
         return [j for j in path if j == i or not self.computation.is_right(j)]
 

@@ -133,9 +133,9 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
 
 
 def _with_condition(probe: Probe, report: Report) -> Report:
-    """Add a condition under which the answer is wrong, if one is found and the report only shows numbers.
+    """If the report only shows numbers, look for a condition under which the answer is wrong, and add it.
 
-    If every wrong case has a note, such as "with large numbers", the note is the condition.
+    If every wrong case has a note, such as "with large numbers", the note already states the condition.
     """
     exercise, runner = probe.exercise, probe.runner
     says_why = report.reason != "difference" or report.relation or report.trace

@@ -285,8 +285,8 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
         return None  # the result may depend on inputs that no gradient reaches
-    # Maps each input or parameter to one bool for each case in which it influences the expected result. The bool tells
-    # whether the answer's gradient reaches the input or parameter.
+    # Maps each input or parameter to a list. For each case in which it influences the expected result, the list tells
+    # whether the answer's gradient reaches it.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

@@ -37,8 +37,7 @@ def differs_only_in_facts(probe: Probe, trial: Trial) -> bool:
 
 
 def select_reported_trial(wrong: list[Trial]) -> Trial:
-    """Return the failing trial to report: the lesson's example if it fails, otherwise the trial with the fewest
-    numbers.
+    """Return the failing trial to report: the lesson's example if it fails, otherwise the one with the fewest numbers.
 
     A trial whose result contains nan is reported only if all wrong trials contain nan.
     """
@@ -119,7 +118,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     Args:
         probe: the answer under test.
         trial: the trial to show, or None.
-        include_call: whether the caption names the call; needed if the message does not name it.
+        include_call: whether the caption names the call; necessary if the message does not.
 
     Returns:
         The table, or None if there is no trial, or if no part of the trial can be shown as a table.

@@ -12,7 +12,7 @@ PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
 
 
 def expected_milestone(computation: Computation, wrong: int, furthest: int, reached: set[int]) -> int | None:
-    """Return the milestone that should follow: one similar to the wrong result, or else the next required one."""
+    """Return the milestone that should follow: one similar to the wrong result, or else the next required milestone."""
     own = computation.ancestors(wrong)
     unreached = [(k, m.parents) for k, m in enumerate(computation.milestones) if k not in reached]
     rest = [k for k, parents in unreached if k > furthest or (parents and parents <= own)]
@@ -81,7 +81,7 @@ def _wrong_divisor(computation: Computation, wrong: int, following: int) -> int:
     dividends = [calls[j].value for j in computation.inputs[division] if j not in path] if division is not None else []
     if len(dividends) != 1 or dividends[0] is None or dividends[0].shape != expected.shape:
         return wrong
-    right = dividends[0] / expected  # the division must give the milestone
+    right = dividends[0] / expected  # with this divisor, the division gives the milestone
     values = ((i, calls[i].value) for i in path if i <= (division or 0))
     return next((i for i, v in values if i == division or v is None or not _is_close(v, right)), wrong)
 

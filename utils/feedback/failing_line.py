@@ -51,7 +51,7 @@ def _is_raiser(statement: ast.stmt, failure: Failure) -> bool:
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the nodes of a statement, but not those of statements nested in it: for a loop, only its header."""
+    """Yield the nodes of a statement, without the statements nested in it. For a loop, yield only its header."""
     yield statement
     for child in ast.iter_child_nodes(statement):
         if not isinstance(child, (ast.stmt, ast.ExceptHandler)):

@@ -84,7 +84,7 @@ def _sentence(name: str, places: Tensor, is_missing: bool) -> str:
 
 
 def _index_text(places: Tensor) -> tuple[str, bool]:
-    """Write an index of marked places, such as "0, :". Also return whether the index covers all marked places."""
+    """Write an index for the marked places, such as "0, :". Also return whether it covers all of them."""
     indices = places.nonzero()
     common = [int(column[0]) if len(column.unique()) == 1 else None for column in indices.unbind(1)]
     region = tuple(slice(None) if i is None else i for i in common)

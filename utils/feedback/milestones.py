@@ -221,7 +221,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
         index = indices[label]
         origins = trace_back(inputs, [] if index is None else [index])
         is_separate = not origins & {i for name, i in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier values. Such a value takes many calls and does not
+        # An oracle may compute a late value without the earlier values. Such a value takes many calls, so it does not
         # count as a leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)

@@ -203,7 +203,7 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the parameters of an object that lacks a parameter: the unexpected ones, or all if none is unexpected."""
+    """List the unexpected parameters of an object that lacks a parameter. If there are none, list all parameters."""
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:

@@ -114,8 +114,8 @@ def _past_change_message(past: list[Tensor], axis: int, size: int) -> str:
 
 
 def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) -> str | None:
-    # An answer may apply softmax to all positions, then mask and normalise again. A row can then become 0, which is not
-    # a leak, so rows with small numbers are ignored.
+    # If an answer applies softmax to all positions, then masks and normalises again, a row can become 0. Such a row is
+    # not a leak, so rows with small numbers are ignored.
     rows = [t.movedim(axis, -2).flatten(0, -2) for t in past]
     comparable = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
     leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)

@@ -123,7 +123,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" if no form fits or is needed."""
+    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" for integers, or if none fits."""
     if math.isclose(factor, round(factor), rel_tol=1e-4):
         return ""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
@@ -282,5 +282,5 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _moved,
     _rearranged,
 )
-_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # others would mistake these results for the expected ones
+_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # other finders would take these results for right
 _OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)

@@ -84,7 +84,10 @@ class Repairer:
         because some correct answers skip it.
         """
         computation = self.computation
-        harmless = computation.find_harmless(self.final, is_strict=True)
+        # Only a required milestone shows that a result is right. The answer's own result is wrong.
+        required = [k is not None and not computation.milestones[k].is_optional for k in computation.reached]
+        required[self.final] = False
+        harmless = computation.find_harmless(self.final, required)
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
         path = [i for i in path if i not in harmless]
         wrong = {i for i in path if not computation.is_right(i)}

@@ -177,7 +177,7 @@ def comparison_table(
 
 
 def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
-    """Return the tensors of a call as (name, rows of text); an empty list if one is too large to show."""
+    """Return the tensors of a call as (name, rows of text); an empty list if a tensor is too large to show."""
     tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
     if any(t.dim() > 2 or not 0 < t.numel() <= MAX_GIVEN for t in tensors.values()):
         return []

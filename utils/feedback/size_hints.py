@@ -55,7 +55,7 @@ def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
 def _literals(source: str) -> tuple[set[int], set[int]]:
     """Return two sets of integers above 2 in the code: possible sizes, and limits of a `range`.
 
-    A factor as in `4 * d`, an axis number and a default value are left out.
+    Factors as in `4 * d`, axis numbers and default values are left out.
     """
     tree = parse_source(source)
     sizes, limits = set(), set()

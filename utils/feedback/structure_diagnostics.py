@@ -192,7 +192,7 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
 
 
 def _joined_axes(yours: Sequence[int], expected: Sequence[int]) -> list[int]:
-    """Return the neighbouring axes, all longer than 1, that are one axis in `yours`; [] if no merge explains it."""
+    """Return the neighbouring axes of `expected`, all longer than 1, that `yours` merges; [] if there are none."""
     for start, end in itertools.combinations(range(len(expected) + 1), 2):
         sizes, joined = expected[start:end], [*expected[:start], math.prod(expected[start:end]), *expected[end:]]
         if len(sizes) > 1 and min(sizes) > 1 and [*yours] == joined:

@@ -111,7 +111,7 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 
 
 def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | None:
-    """Find a trial of a base case and a trial of a derived case, of which exactly one is correct.
+    """Find a base case and a derived case such that the answer is correct on exactly one of them. Return both trials.
 
     The answer is wrong on some of the exercise's cases. The change from one case to the other is a condition under
     which the answer is wrong. If the base case is wrong, only a change of an option or a larger result counts, because

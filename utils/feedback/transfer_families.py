@@ -127,7 +127,7 @@ def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> M
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
-    """Return misconceptions of one member: for each other task of the family, its right answer."""
+    """Return the misconceptions of member `id`: the right answer to each other task of the family."""
     own = f"In your task, {members[id].clause}."
     wrong = {
         OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")

@@ -154,7 +154,7 @@ class Answer:
     In the file, a line such as `# %% softmax wrong (misconception wrong-axis): what is wrong` precedes the source.
 
     Attributes:
-        exercise: the name of the exercise; for a transfer exercise, followed by its member, as in `attend/keys-first`.
+        exercise: the exercise's name; for a transfer exercise, also the name of the member, as in `attend/keys-first`.
         kind: "right" or "wrong", as the author of the answer marked it.
         verdict: the verdict of `check` in the format of `format_verdict`, or "" if the answer has not been judged yet.
         description: what is wrong with the answer, or how it is written.

@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the function, class or lambda that a statement defines, or None. Most of this code runs only in a call."""
+    """Return the function, class or lambda that a statement defines, or None. Most of its code runs only in a call."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
@@ -100,7 +100,7 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 def _used_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names whose values a statement needs when it runs.
 
-    Names that the statement only defines, or only passes on (for example to `TOLERANT_CALLS`), are left out.
+    Leave out names that the statement only defines or only passes on, for example to `TOLERANT_CALLS`.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

@@ -231,7 +231,7 @@ def student_files(source: Path) -> dict[str, bytes]:
 def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
     """Return the student's Markdown and notebook, which contain the same cells.
 
-    Cells that cannot run before the learner has answered an exercise are tagged.
+    Tag the cells that cannot run before the learner has answered an exercise.
 
     Raises:
         MarkerError: without its answers, the lesson would be split into different cells.
@@ -385,7 +385,10 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 
 def is_changed(path: Path) -> bool:
-    """Return whether a student's file differs from the build's version. A file without an entry counts as unchanged."""
+    """Return whether a student's file differs from the build's version.
+
+    A file that is not in the manifest counts as unchanged.
+    """
     built_hash = _read_manifest(path.parent / MANIFEST).get(path.name)
     return built_hash is not None and built_hash != _hash(path.read_bytes())
 

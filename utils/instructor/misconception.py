@@ -28,8 +28,8 @@ class MisconceptionStub:
     Attributes:
         function_source: the source of the wrong function or class.
         table_entry: the line for the exercise's table of misconceptions.
-        free_names: the names that the function reads but does not bind.
-        bound_names: the names that it binds at module level, except imports.
+        free_names: the names that the source reads but does not bind.
+        bound_names: the names that the source binds at module level, except imports.
     """
 
     function_source: str
@@ -130,7 +130,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> None:
 
     Raises:
         StubError: the `misconceptions=` argument in the declaration is not a dict literal, the stub needs a name that
-            the file does not define, or it defines a name that the file already uses.
+            the file does not define, or the stub defines a name that the file already uses.
     """
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)

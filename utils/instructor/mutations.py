@@ -100,7 +100,7 @@ def _difference(before: str, after: str) -> str:
 def _iter_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield each node that can be changed, with its parent.
 
-    Annotations, decorators, base classes and the contents of docstrings, error messages and f-strings are left out.
+    Leave out annotations, decorators and base classes, and the contents of docstrings, error messages and f-strings.
     """
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list", "bases", "type_comment"):
@@ -198,7 +198,7 @@ def _iter_replacements(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterato
 
 
 def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
-    """Return constants that a learner could write by mistake: close numbers, the opposite sign, or other strings."""
+    """Return constants that a learner could write by mistake: nearby numbers, the opposite sign, or other strings."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -240,7 +240,7 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
         ),
         tree,
     )
-    groups: list[tuple[int, list[str]]] = []  # (line, names of one kind that are bound there)
+    groups: list[tuple[int, list[str]]] = []  # (line, names bound there; arguments are grouped by type)
     if isinstance(scope, ast.FunctionDef):
         kinds: dict[str, list[str]] = {}
         for a in scope.args.args:

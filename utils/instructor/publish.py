@@ -1,7 +1,7 @@
 """Publish releases on a git branch that learners pull with nbgitpuller, and print the links for pulling.
 
 nbgitpuller merges a branch into a learner's copy, so published commits must never change: each release is one new
-commit on top of the last one. Learners can read all commits of the branch, so the branch must contain only releases.
+commit on top of the previous release. Learners can read all commits of the branch, so it must contain only releases.
 Git's plumbing commands write the commit; the work tree and its index stay as they are.
 """
 
@@ -47,7 +47,7 @@ class PublishSummary:
     """The commit that contains the release, and how the release differs from the previous one.
 
     Attributes:
-        branch: the name of the branch.
+        branch: the local branch that contains the release.
         commit: the hash of the branch's last commit.
         changed_files: the files that differ from the previous release; empty if the releases are equal.
         is_first: whether this is the first release of the branch.
@@ -69,7 +69,7 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 
     Raises:
         PublishError: `root` is not in a git repository; `branch` is not a valid name, is checked out, or contains
-            commits of others; or git has no name and email address for the commit.
+            a commit that is not a release; or git has no name and email address for the commit.
         ReleaseError, MarkerError, BuildError, LessonError: same as in a release.
     """
     _require_repository(root, branch)
@@ -167,10 +167,10 @@ def _require_branch_name(root: Path, branch: str) -> None:
 
 
 def _last_release(root: Path, branch: str) -> str | None:
-    """Return the last commit of the branch, here or on a remote; None if there is no such branch.
+    """Return the last commit of the branch, local or on a remote, or None if there is no such branch.
 
     Raises:
-        PublishError: the branch's copies, here and on remotes, have diverged.
+        PublishError: the local and remote copies of the branch have diverged.
     """
     refs = _git(root, "for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{branch}", "refs/remotes")
     tips = {
@@ -212,7 +212,7 @@ def _require_only_releases(root: Path, branch: str, commit: str) -> None:
 
 
 def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
-    """Add the files that only a hub needs. `top` is the folder of the new release, `parent` the last release."""
+    """Add the files that only a hub needs. `top` is the new release's folder, `parent` the last release's commit."""
     before = _read_texts(root, parent) if parent else {}
     after = {path.name: path.read_bytes() for path in (top / "course").glob("*.md")}
     earlier = before.pop(UPDATES, b"")
@@ -226,7 +226,7 @@ def _add_hub_files(root: Path, top: Path, parent: str | None) -> None:
 
 
 def _read_texts(root: Path, commit: str) -> dict[str, bytes]:
-    """Return the lessons' texts and the list of changed cells in a release, by file name."""
+    """Return a release's lesson texts and its file `UPDATES`, by file name."""
     names = _git(root, "ls-tree", "--name-only", "-z", commit, "course/").split("\0")
     wanted = [name for name in names if name.endswith((".md", UPDATES))]
     return {Path(name).name: _git(root, "show", f"{commit}:{name}").encode() for name in wanted}
@@ -257,13 +257,13 @@ def pull_links(
 
     Args:
         hub: the address of the hub, such as https://hub.example.edu.
-        branch: the name of the branch.
+        branch: the branch that contains the releases.
         names: the names or numbers of the lessons (default: all).
         repository: the address from which learners fetch the branch without a password (default: the repository on
             GitHub that `pyproject.toml` names).
 
     Raises:
-        PublishError: an address or the name of the branch is not valid, or there is no address of a repository.
+        PublishError: an address or the name of the branch is not valid, or the repository's address is unknown.
         LessonError: there is no such lesson.
     """
     repository = repository or _github_address(root)
@@ -299,7 +299,7 @@ def _require_address(address: str, what: str, schemes: tuple[str, ...], example:
     """Check that a text is an address that may be part of a link.
 
     Raises:
-        PublishError: the text is not such an address, or it contains a password.
+        PublishError: the text is not such an address, or contains a user name or a password.
     """
     parts = urlsplit(address)
     if parts.username or parts.password:

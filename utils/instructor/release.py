@@ -1,8 +1,8 @@
 """Pack the zip for students: the course without its answers, ready for `make lab` after unzipping.
 
 The release builds the lessons in memory from `solutions/`, so it contains no outdated build and no executed notebook.
-All other files must be tracked by git or named in `release.txt`, so private copies are left out. Then the release opens
-the zip again and searches it for answers. The zip gets its final name only if it contains no answer.
+It packs other files only if git tracks them or `release.txt` names them, so private files are left out. Then the
+release opens the zip again and searches it for answers. The zip gets its final name only if it contains no answer.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     """Add the example from CONTRIBUTING.md, renamed to `exercise`, to the files of a lesson. Return their paths.
 
     Raises:
-        ScaffoldError: the name is invalid or exists, or a file of the lesson has no place for the exercise.
+        ScaffoldError: the name is invalid or taken, or a file of the lesson has no place for the exercise.
         LessonError: there is no such lesson.
     """
     _require_new_exercise(exercise, root)

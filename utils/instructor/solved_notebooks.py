@@ -81,7 +81,7 @@ def find_stale(folder: Path, source: Path = ROOT / "solutions") -> list[str]:
 
 
 def _cell_input(cell: dict) -> tuple:
-    """Return the content of a cell without its outputs and anything else that a run writes."""
+    """Return a cell's content without its outputs or anything else that a run writes."""
     return cell["id"], cell["cell_type"], "".join(cell["source"]), cell["metadata"]
 
 
@@ -165,6 +165,6 @@ def _text_output(output: dict) -> dict | None:
 
 
 def _normalise_text(text: str) -> str:
-    """Remove colours from the text, and replace memory addresses and folders of this machine with fixed texts."""
+    """Remove colours from the text, and replace memory addresses and local folders with fixed texts."""
     text = _ADDRESS.sub("0x000000", _ANSI.sub("", text))
     return text.replace(str(ROOT), ".").replace(str(Path.home()), "~")

@@ -29,7 +29,7 @@ class StudentCell:
 
 @dataclass
 class StrippedLesson:
-    """The student's text and cells, and the removed lines of code and of prose as `(line in the source, text)`."""
+    """The student's text and cells, and the removed lines of code and of prose as `(source line number, text)`."""
 
     text: str
     cells: list[StudentCell]
@@ -48,7 +48,7 @@ def strip_lesson(text: str, path: str | Path) -> str:
         path: the name of the lesson in error messages.
 
     Raises:
-        MarkerError: the file has faults; the message has one line for each of them.
+        MarkerError: the file has faults; the message has one line for each fault.
     """
     return strip_answers(text, path, whole=False).text
 
@@ -72,7 +72,7 @@ def strip_answers(
         kinds: the kinds of marker to apply; all others stay in the text.
 
     Raises:
-        MarkerError: the file has faults; the message has one line for each of them.
+        MarkerError: the file has faults; the message has one line for each fault.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
@@ -169,7 +169,7 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
-    """Return whether the cell has its own opening and closing line: a fence, or the comments that delimit a region."""
+    """Return whether the cell has its own opening and closing lines: a fence, or the comments that delimit a region."""
     before = lines[cell.line - 2] if cell.line > 1 else ""
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
@@ -214,7 +214,7 @@ def _replace_prose(lines: list[str], regions: list[Region]) -> list[str]:
 
 
 class _CodeRendering:
-    """The replacement for each marked region in one Python cell."""
+    """Replaces the marked regions of one Python cell."""
 
     def __init__(self, marked: MarkedCell, regions: list[Region]) -> None:
         assert marked.tree is not None, "a cell with regions has parsed"

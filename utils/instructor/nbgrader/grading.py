@@ -17,13 +17,13 @@ from utils.feedback.report import Report
 
 
 def grade(*answers: Any, **values: Any) -> None:
-    """Print a message if the exercise passes. Otherwise, raise an error. The arguments are those of `check`.
+    """Print a message if the exercise passes. Otherwise, raise an error. The arguments are the same as for `check`.
 
     nbgrader gives no points to a cell that raises an error or writes to stderr, so the answer's stderr is discarded.
 
     Raises:
         NotImplementedError: the exercise has not been attempted. A notebook shows this error as a single line.
-        CheckFailed: the exercise does not pass. The message is the message of the check.
+        CheckFailed: the exercise does not pass. The error has the check's message.
     """
     with contextlib.redirect_stderr(io.StringIO()):
         report = _grade_any_task(answers[0]) if answers else None
