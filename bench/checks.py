@@ -2,7 +2,10 @@
 later checks run in the same process. A misconception is a known wrong answer. The unrecognised wrong answer is the
 correct answer plus noise; it matches no misconception. The authors of the blind answers had not seen the checks. The
 assertion only compares the answer with the oracle. A correct answer takes longest, because only then all sweeps run;
-they take about two thirds of the time. The limits keep every check below a second.
+they take about two thirds of the time. The limits keep every check below a second on the machine of the last results.
+
+Each time is the shortest of several measurements, because other programs can only make a measurement longer. The speed
+of a machine may change during a run, so each exercise has its own measurement of `import torch`.
 
     python -m bench.checks softmax    # one exercise
 """
@@ -26,9 +29,9 @@ from utils.exercises.exercise import Exercise, all_exercises, find_exercise
 from utils.exercises.oracles import make_runner, misconception_answer
 from utils.feedback.diagnose import diagnose
 
-ROUNDS = 3  # measurements of each check, and of `import torch`
+ROUNDS = 3  # measurements of each check
 FRESH = 3  # new processes for the first check of each exercise
-IMPORT = "import time; start = time.process_time(); import torch; print(time.process_time() - start)"
+NEIGHBOURS = 2  # exercises before and after an exercise whose measurements of `import torch` count for it too
 BLIND = ROOT / "tests" / "checks" / "blind"
 
 
@@ -68,21 +71,27 @@ def matches_oracle(exercise: Exercise, answer: Any) -> bool:
     return all(values_equal(*pair, exercise.atol) for pair in results)
 
 
-def median_cpu_seconds(exercise: Exercise, make: Callable[[], Any], action: Callable = diagnose) -> float:
-    """Return the median CPU time of one diagnosis, or of another action."""
-    taken = []
-    for _ in range(ROUNDS):
-        answer = make()
-        start = time.process_time()
-        action(exercise, answer)
-        taken.append(time.process_time() - start)
-    return statistics.median(taken)
+def cpu_seconds(action: Callable[[], Any]) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
-def first_checks(exercises: list[Exercise]) -> dict[str, float]:
-    """Return the CPU time of the first check in a process, for each exercise: the median over FRESH processes."""
-    asked = [(e.name, e.lesson, e.oracle.tolist() if e.kind == "value" else None) for e in exercises]
-    return json.loads(last_printed_line("-m", "bench.first_checks", json.dumps(asked), str(FRESH)))
+def shortest_check(exercise: Exercise, make: Callable[[], Any], action: Callable = diagnose) -> float:
+    """Return the CPU time of one diagnosis, or of another action."""
+    return min(cpu_seconds(partial(action, exercise, answer)) for answer in (make() for _ in range(ROUNDS)))
+
+
+def first_check(exercise: Exercise) -> list[float]:
+    """Return the CPU times of `import torch` and of the first check in a process."""
+    value = exercise.oracle.tolist() if exercise.kind == "value" else None
+    asked = json.dumps([exercise.name, exercise.lesson, value])
+    return json.loads(last_printed_line("-m", "bench.first_checks", asked, str(FRESH)))
+
+
+def median_of_neighbours(numbers: Sequence[float]) -> list[float]:
+    """Replace each number by the median of the numbers around it, because a single measurement of an import varies."""
+    return [statistics.median(numbers[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1]) for i in range(len(numbers))]
 
 
 def slowest_blind_seconds(exercise: Exercise) -> float | None:
@@ -92,47 +101,42 @@ def slowest_blind_seconds(exercise: Exercise) -> float | None:
     answers = AnswerFactory.from_exercise(exercise)
     sources = [a.source for path in BLIND.rglob("*.py") for a in read_answers(path)
                if a.exercise == exercise.name and a.kind == "right"]  # fmt: skip
-    taken = []
-    for source in sources:
-        start = time.process_time()
-        answers.judge(source)
-        taken.append(time.process_time() - start)
-    return max(taken, default=None)
+    # The first answer that uses a part of torch also pays for the import of this part.
+    return max((min(cpu_seconds(partial(answers.judge, s)) for _ in range(2)) for s in sources), default=None)
 
 
 def measure_exercise(exercise: Exercise) -> list[float | None]:
-    """Measure a correct answer, the slowest misconception, an unrecognised answer, the slowest blind answer, and an
-    assertion.
+    """Measure `import torch`, a first check, a correct answer, the slowest misconception, an unrecognised answer, the
+    slowest blind answer, and an assertion.
     """
     # Sampled results are parsed before they are compared, because two correct ways of sampling give different numbers.
     assert exercise.parse_result or matches_oracle(exercise, reference_answer(exercise)), exercise.name
     return [
-        median_cpu_seconds(exercise, partial(reference_answer, exercise)),
+        *first_check(exercise),
+        shortest_check(exercise, partial(reference_answer, exercise)),
         max(
-            median_cpu_seconds(exercise, partial(misconception_answer, exercise, wrong))
+            shortest_check(exercise, partial(misconception_answer, exercise, wrong))
             for wrong in exercise.misconceptions
         ),
-        median_cpu_seconds(exercise, partial(noisy_answer, exercise)),
+        shortest_check(exercise, partial(noisy_answer, exercise)),
         slowest_blind_seconds(exercise),
-        median_cpu_seconds(exercise, partial(reference_answer, exercise), matches_oracle),
+        shortest_check(exercise, partial(reference_answer, exercise), matches_oracle),
     ]
 
 
 def rows(names: Sequence[str] = ()) -> list[Row]:
     torch.set_num_threads(1)
     exercises = [find_exercise(name) for name in names] or list(all_exercises().values())
-    torch_import = [statistics.median(float(last_printed_line("-c", IMPORT)) for _ in range(ROUNDS))]
-    first = first_checks(exercises)
-    right, wrong, odd, blind, assertion = zip(*map(measure_exercise, exercises))
+    torch_import, first, right, wrong, odd, blind, assertion = zip(*map(measure_exercise, exercises))
+    torch_import = median_of_neighbours(torch_import)
     names = [f"`{exercise.name}`" for exercise in exercises]
 
     def row(what: str, seconds: Sequence[float | None], bar: str, headline: bool = False) -> Row:
-        measured = [(name, each) for name, each in zip(names, seconds) if each is not None]
-        found, taken = zip(*measured)
-        return Row(what, taken, "s", "`import torch`", torch_import, found, bar, headline)
+        found, taken, imports = zip(*(row for row in zip(names, seconds, torch_import) if row[1] is not None))
+        return Row(what, taken, "s", "`import torch`", imports, found, bar, headline)
 
     return [
-        row("first check, correct answer", [first[e.name] for e in exercises], "3/5", True),
+        row("first check, correct answer", first, "3/5", True),
         row("later check, correct answer", right, "1/4", True),
         row("later check, slowest misconception", wrong, "1/10"),
         row("later check, unrecognised wrong answer", odd, "1"),

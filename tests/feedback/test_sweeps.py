@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from tests.feedback.answers import with_name
 from utils.exercises.exercise import all_members, case, layer_parameters
 from utils.exercises.oracles import to_learner_answer
-from utils.exercises.sweep_cases import BEYOND_GPT2
+from utils.exercises.sweep_limits import MOST
 from utils.feedback.diagnose import diagnose
 from utils.feedback.sweeps import SWEEPS, applicable_sweeps
 
@@ -127,6 +127,31 @@ def test_a_right_answer_passes_all_sweeps(causal_mean):
 def test_a_number_in_the_code_that_limits_nothing_is_accepted(causal_mean):
     in_chunks = lambda x, mask=None: torch.cat(right(x, mask).split(500, dim=-2), dim=-2)
     assert diagnose(causal_mean, with_name("causal_mean", in_chunks))
+
+
+TABLE = torch.ones(1024, 1024).tril()
+CONTEXT = 1024
+
+
+def rows_of_a_table(size):
+    return TABLE[:size, :size].clone()
+
+
+def up_to_the_context(size):
+    return torch.ones(size, size).tril()[:CONTEXT]
+
+
+def up_to_a_default(size, most=1024):
+    return torch.ones(size, size).tril()[:most]
+
+
+@pytest.mark.parametrize(
+    "answer, name", [(rows_of_a_table, "TABLE"), (up_to_the_context, "CONTEXT"), (up_to_a_default, "most")]
+)
+def test_a_limit_outside_the_body_is_found(declare_exercise, answer, name):
+    lower = declare_exercise("lower", oracle=lambda size: torch.ones(size, size).tril(), cases=[case(3), case(5)])
+    report = diagnose(lower, with_name("lower", answer))
+    assert report.property == "sizes" and f"Does `{name}` in your code limit" in report.message, str(report)
 
 
 def test_positions_in_a_narrow_dtype_are_found(declare_exercise):
@@ -259,8 +284,9 @@ def test_a_right_module_passes_all_sweeps(centred):
 
 
 def test_results_that_share_memory(declare_exercise):
-    lower = declare_exercise("lower", oracle=lambda size: torch.ones(size, size).tril(), cases=[case(3), case(5)])
-    table = torch.ones(BEYOND_GPT2, BEYOND_GPT2).tril()
+    mask = lambda size: torch.ones(size, size, dtype=torch.bool).tril()
+    lower = declare_exercise("lower", oracle=mask, cases=[case(3), case(5)])
+    table = mask(MOST)
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size].clone()))
     assert diagnose(lower, with_name("lower", lambda size: table[:size, :size])).property == "state"
 
@@ -380,7 +406,7 @@ def test_a_report_with_numbers_only_names_a_condition(declare_exercise):
     )
     report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 5) * 0.3)
     assert report.reason == "difference"
-    assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 1100 instead of 3.")
+    assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 260 instead of 3.")
 
 
 def test_a_note_of_every_wrong_case_is_the_condition(declare_exercise):

@@ -49,7 +49,7 @@ def test_any_reply_is_refused_or_understood(message: bytes) -> None:
 
 RESULTS = {
     "run": Observation(torch.ones(2), Failure("ValueError", "x", 3), changed=("x",), state={"w": torch.ones(1)}),
-    "inspect_code": CodeTraits("def f(): ...", frozenset({3}), (("x", "a tensor"),), ("y",)),
+    "inspect_code": CodeTraits("def f(): ...", frozenset({("3", 3)}), (("x", "a tensor"),), ("y",)),
     "find_nonfinite_origin": NonfiniteOrigin("a division", 2, "x / 0"),
     "compute_gradients": {"the input": torch.ones(2), "`w`": None},
     "parse_page": ParsedPage({"f": ("def f(): ...", ["g"])}, ["g"]),
@@ -107,4 +107,4 @@ def test_a_huge_number_in_the_code_is_no_violation() -> None:
     exec(code, names)
     traits = InProcessRunner(AnswerSignature("f", "function"), names["f"]).inspect_code()
     data = json.loads(json.dumps(Packer().pack(traits)))
-    assert decode_result(data, b"", RESULT_TYPES["inspect_code"], FROM_RUNNER).integers == {7}
+    assert decode_result(data, b"", RESULT_TYPES["inspect_code"], FROM_RUNNER).limits == {("7", 7)}

@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from utils.exercises.observe import function_source
+from utils.exercises.side_effects import lasting_values
 from utils.lessons.names import read_globals, unread_arguments
 
 
@@ -19,7 +20,7 @@ class CodeTraits:
     """The findings of a static analysis of an answer's code."""
 
     source: str = ""  # the source of the functions that the answer defines
-    integers: frozenset[int] = frozenset()  # the integers above 2 in the code; smaller ones are usually axes
+    limits: frozenset[tuple[str, int]] = frozenset()  # possible limits of sizes: (what the code contains, the number)
     notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
     unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
     floats: frozenset[float] = frozenset()  # the positive floats in the code
@@ -29,12 +30,13 @@ def analyse_code(answer: Any) -> CodeTraits:
     """Analyse a function, or the methods of a class."""
     functions = _functions(answer)
     constants = {c for f in functions for c in _constants(f.__code__)}
-    integers = {c for c in constants if type(c) is int and 2 < c < 2**62}
+    limits = {(str(c), c) for c in constants} | {*_outer_sizes(answer)}
+    limits = {(text, n) for text, n in limits if type(n) is int and 2 < n < 2**62}  # smaller ones are usually axes
     floats = {c for c in constants if type(c) is float and 0 < c < math.inf}
     global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
     source = "".join(function_source(f.__code__) for f in functions)
     unused = unread_arguments(answer.__code__) if isinstance(answer, types.FunctionType) else ()
-    return CodeTraits(source, frozenset(integers), tuple(dict.fromkeys(global_names)), unused, frozenset(floats))
+    return CodeTraits(source, frozenset(limits), tuple(dict.fromkeys(global_names)), unused, frozenset(floats))
 
 
 def _functions(answer: Any) -> list[types.FunctionType]:
@@ -47,6 +49,13 @@ def _constants(code: types.CodeType) -> set:
     """Return the constants of a code object, including those inside tuples."""
     constants = (c for const in code.co_consts for c in (const if isinstance(const, tuple) else (const,)))
     return {c for c in constants if not isinstance(c, types.CodeType)}
+
+
+def _outer_sizes(answer: Any) -> list[tuple[str, int]]:
+    """Return the integers that outlive a call, and the sizes of such tensors, with the names of the variables."""
+    values = lasting_values(answer).items()
+    sizes = [(name, size) for name, value in values if isinstance(value, Tensor) for size in value.shape]
+    return [*sizes, *((name, value) for name, value in values if type(value) is int)]
 
 
 def _notebook_globals(function: types.FunctionType) -> list[tuple[str, str]]:

@@ -82,20 +82,20 @@ _MODULE_ATTRIBUTES = vars(nn.Module()).keys()
 
 
 def outer_variables(answer: Any) -> dict[str, Any]:
-    """Return copies of all variables with plain data that outlive a call to the answer.
+    """Return copies of the `lasting_values` of an answer."""
+    return {name: copy_value(value) for name, value in lasting_values(answer).items()}
+
+
+def lasting_values(answer: Any) -> dict[str, Any]:
+    """Return the variables that an answer can use and that still exist after a call, if they contain plain data.
 
     For a class, these are its class attributes, and the variables of its methods. For a function, these are the
     notebook's variables, the variables of an enclosing function and the defaults of arguments.
     """
-    return {name: copy_value(value) for name, value in _lasting_values(answer).items()}
-
-
-def _lasting_values(answer: Any) -> dict[str, Any]:
-    """Return the values that `outer_variables` copies."""
     if inspect.isclass(answer):
         own = {f"{answer.__name__}.{n}": v for n, v in vars(answer).items() if not n.startswith("__")}
         functions = [f for f in vars(answer).values() if isinstance(f, types.FunctionType)]
-        variables = {n: v for function in functions for n, v in _lasting_values(function).items()}
+        variables = {n: v for function in functions for n, v in lasting_values(function).items()}
         return variables | {name: value for name, value in own.items() if is_plain_data(value)}
     cached = {"functools.lru_cache": tuple(answer.cache_info())} if hasattr(answer, "cache_info") else {}
     answer = inspect.unwrap(answer) if callable(answer) else answer
@@ -114,7 +114,7 @@ def emptied_variables(answer: Any) -> Iterator[bool]:
     Yields whether there is such a dict or list. If the answer works inside the block, it uses these containers
     only as a cache.
     """
-    caches = [v for v in _lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
+    caches = [v for v in lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
     contents = [cache.copy() for cache in caches]
     for cache in caches:
         cache.clear()

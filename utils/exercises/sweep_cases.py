@@ -62,11 +62,12 @@ LARGE = 66  # larger than every size in the lessons and in the other cases; an e
 # For these even sizes n, n * (1 / n) is not 1 in float32 or float64, so a wrong rounding of positions shows.
 INEXACT = (82, 94, 98, 110, 122)
 BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
+BEYOND_BYTES = 260  # more than int8 and uint8 can count; a table of this size can still be filled one entry at a time
 # The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
 # and any limit that an answer may set, such as 10,000.
 FACTORS = (10.0, 1e6)
 LENGTHS = {
-    "size": BEYOND_GPT2,
+    "size": BEYOND_BYTES,
     "position": BEYOND_GPT2,
     "n": LARGE,
     "n_tokens": LARGE,
