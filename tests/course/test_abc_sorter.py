@@ -349,7 +349,7 @@ def test_the_sorter_sorts_triples_that_it_has_never_seen(held_out):
     assert share_right(held_out["random"]) > 0.6 and share_right(held_out["shuffled"]) < 0.3
 
 
-@pytest.mark.claim("if training contained no order of an answer's letters, fewer triples are sorted")
+@pytest.mark.claim("if training omits every order of an answer's letters, fewer triples are sorted")
 @pytest.mark.observed("Of the 395 wrong answers in the table, 377 are in alphabetical order")
 @pytest.mark.observed("44 of 60 answers (20 random starts) were abb")
 def test_the_sorter_often_fails_on_answers_that_it_has_never_seen(held_out):
@@ -430,7 +430,7 @@ def test_the_model_writes_the_letter_that_head_0_looks_at():
                 assert written.tolist() == [letter or step + 1] * 6
 
 
-@pytest.mark.claim("If both heads are removed, only the letters already written can tell the model about the question")
+@pytest.mark.claim("If both heads are removed, the letters already written are the model's only clue to the question")
 def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
     """Both heads of 20 sorters are removed: the logits after the dot are the same for all questions. With the heads
     they differ.
@@ -445,7 +445,7 @@ def test_without_heads_the_answer_does_not_depend_on_the_question(twenty):
 
 
 @pytest.mark.claim("The position tells this model which letter comes next")
-@pytest.mark.claim("the model answers with the largest letter in every pass, if the letters before it are correct")
+@pytest.mark.claim("the letters already written are correct, the model writes the largest letter")
 def test_positions_tell_the_model_which_letter_comes_next(twenty):
     """Exchange the positions of the passes in the sorter of the page, and in 20 others, for three different letters.
 

@@ -477,7 +477,7 @@ def test_it_agrees_with_torch(device):
     assert torch.allclose(ca(x), out, atol=1e-6)
 
 
-@pytest.mark.claim("later tokens cannot change them if their values are finite")
+@pytest.mark.claim("later tokens with finite values cannot change them")
 def test_the_past_does_not_know_the_future():
     """Later tokens do not change earlier results, but an open mask does, and so does an infinite later value."""
     ca, open_layer, x = layer(), layer(), texts(2, 6, 5)

@@ -788,7 +788,7 @@ def study():
     return copying.study()
 
 
-@pytest.mark.observed("In the first comparison, the layers differ no more than the seeds.")
+@pytest.mark.observed("In the first comparison, the layer matters no more than the seed.")
 def test_both_copy_and_are_equally_fast_within_the_spread(study):
     for name in ("standard", "triple"):
         assert (study["accuracy"].values[name][:, -1] == 1).all() and all(step <= 100 for step in study["first"][name])

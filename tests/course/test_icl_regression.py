@@ -217,7 +217,7 @@ def test_second_finding_the_layer_is_the_kernel_estimator(seed):
     assert (layer - formula).square().mean().sqrt() < 0.012 * size and 1.9 < size < 2.2
 
 
-@pytest.mark.observed("Along the curve of these pairs, *wμ* hardly changes at small *w*.")
+@pytest.mark.observed("At small *w*, the product of *w* and this *μ* hardly changes.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_third_finding_a_mirrored_pair_on_the_curve_and_one_gradient_step(seed):
     one, two = regression.statistics(stored(2, seed).model)
@@ -295,7 +295,7 @@ def test_one_over_the_root_of_d_is_refuted():
     )
 
 
-@pytest.mark.observed("With one, four or eight heads and longer training, the formula is closer.")
+@pytest.mark.observed("With one, four or eight heads and longer training, the change is smaller.")
 @pytest.mark.parametrize("n_head", [1, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_formula_describes_every_number_of_heads(n_head, seed):
@@ -344,7 +344,7 @@ def test_where_one_head_ends():
 @pytest.mark.observed("and *w* ends between 0.08 and 0.14")
 @pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
 @pytest.mark.claim("with a factor of 30, between 0.05 and 0.1.")
-@pytest.mark.claim("V and O starting at six instead of three times their usual size, *w* ends between 0.08 and 0.16")
+@pytest.mark.claim("V and O start at six times their usual size, not three, *w* ends between 0.08 and 0.16")
 def test_the_ratio_of_the_rates_decides_w():
     """Five runs each: |w| is 0.16 to 0.19 with equal rates (Adam and SGD), 0.08 to 0.14 with our rates (Adam and
     AdamW), and 0.05 to 0.1 with a factor of 30. With equal rates and V and O at twice their start, it is 0.08 to 0.16.
@@ -422,7 +422,7 @@ def _train_equal_heads(seed):
 
 
 @pytest.mark.claim("Equal heads get equal gradients. Here they stay equal, and are no better than one head")
-@pytest.mark.claim("So can a difference of 0.001.")
+@pytest.mark.claim("A difference of 0.001 also separates them.")
 @pytest.mark.parametrize("seed", [0, 1, 4, 5])
 def test_equal_heads_stay_equal(seed):
     """Equal heads have the error of one head (1.4), or 3.7 from the starts from which the keys come to contain y. With
@@ -438,7 +438,7 @@ def test_equal_heads_stay_equal(seed):
 
 @pytest.mark.claim("The mean of y usually drives them apart")
 @pytest.mark.claim(
-    "The *μ* ended with opposite signs in 12 of 12 pairs; with the mean of y subtracted in training, in 2 of 12."
+    "The *μ* ended with opposite signs in 12 of 12 pairs, but in 2 of 12 after training without the mean of y."
 )
 def test_without_the_mean_of_y_heads_keep_the_same_sign():
     """The stored runs start with the same weights and prompts, and differ only in the mean of y. Without it, two heads
@@ -780,7 +780,7 @@ def test_idle_heads_can_be_removed_and_others_cannot(seed):
 
 
 @pytest.mark.claim("In each head, OV is nearly empty except at y: no other entry is larger than 0.12.")
-@pytest.mark.observed("The single head's diagonal is four times as strong as any other.")
+@pytest.mark.observed("The single head's diagonal is four times that of any other head.")
 @pytest.mark.observed("red diagonals come with a red y, blue diagonals with a blue y. Four heads are idle.")
 def test_the_maps_of_one_four_and_eight_heads():
     """Remove OV's entries of x from each layer: no answer changes by more than 2 % of their size. Without the entry of

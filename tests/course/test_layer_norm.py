@@ -359,7 +359,7 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 
 
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
-@pytest.mark.claim("The stream does not become as small as the gradient, because of the biases.")
+@pytest.mark.claim("Because of the biases, the stream itself does not shrink as much.")
 @pytest.mark.parametrize("change", ["larger weights", "no bias"])
 @pytest.mark.claim("Torch gives its weights for *n* inputs a variance of 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):
@@ -419,7 +419,7 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
 
 
 @pytest.mark.claim("The norm restores the size after each layer, so the gradient reaches every value matrix.")
-@pytest.mark.claim("**the sum** slows down how tokens become alike")
+@pytest.mark.claim("**the sum** makes tokens become alike more slowly")
 @pytest.mark.claim("each of the two lets gradients reach the first layer")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):
@@ -434,9 +434,7 @@ def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(l
         assert (first_by_last < 1e-3) == (name == "only attention"), (name, first_by_last)  # others: 0.28 or more
 
 
-@pytest.mark.claim(
-    "A mix of identical tokens does not depend on the weights, so their queries and keys get no gradient."
-)
+@pytest.mark.claim("If all tokens are identical, all weights give the same mix, so queries and keys get no gradient.")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_queries_and_keys_of_identical_tokens_get_no_gradient(lesson, seed, monkeypatch):
     """Without a sum, the gradients of queries and keys are below 1e-9 from layer 4 on, and the first layer has its own.

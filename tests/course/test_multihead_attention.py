@@ -498,7 +498,7 @@ def test_the_patterns_are_the_models_own(heads):
 @pytest.mark.observed(
     "head 0.5 is a previous-token head and head 0.1 is a current-token head, in each of these 20 sentences"
 )
-@pytest.mark.observed("it is a first-token head in only 10 of the 20 single sentences")
+@pytest.mark.observed("It is a first-token head in only 10 of the 20 sentences")
 @pytest.mark.observed("Some trained heads prefer the previous token, the current token or the first token.")
 def test_the_kinds_that_the_lesson_names(heads):
     """Measured on twenty sentences; eight of the twelve heads of layer 0 belong to one of the kinds."""
@@ -708,7 +708,7 @@ def test_a_single_layer_with_a_head_for_each_position_can_find_the_answer():
     assert right() == 1 and right(avoid=0.0) < 0.3 and right(heads=5) < 0.95
 
 
-@pytest.mark.observed("no better than a guess among the letters after the first")
+@pytest.mark.observed("This is no better than guessing any letter after the first")
 def test_the_level_of_a_guess_among_the_other_letters():
     """A guess among the letters 2 to 6, without the repeated letter, is right in 0.24 of the texts."""
     chances = [1 / len({1, 2, 3, 4, 5} - {place}) for place in range(5)]
@@ -793,7 +793,7 @@ def test_the_spread_of_the_scores_grows_with_the_width_of_the_head_and_not_of_th
 
 @pytest.mark.observed("eleven heads give the first token a mean weight above 0.4")
 @pytest.mark.observed(
-    "in each of these heads the first token's value vector is shorter than the others, on average 0.75 times as long"
+    "In each of these heads, the first token's value vector is shorter than the others: on average, 0.75 times as long"
 )
 def test_heads_of_later_layers_with_a_large_weight_on_the_first_token(heads):
     """Measured in all 48 heads of the small GPT-2 on the lesson's twenty sentences."""

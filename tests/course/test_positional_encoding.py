@@ -442,8 +442,8 @@ def test_a_linear_reader_loses_the_position_in_narrow_vectors_of_many_tokens_onl
     assert share(128, add=0) > 0.95 and share(128, add=1) > 0.95
 
 
-@pytest.mark.claim("Reversing the direction exchanges ahead and behind")
-@pytest.mark.claim("in either direction, positions affect scores only through their difference.")
+@pytest.mark.claim("Reversing the direction swaps *ahead* and *behind*")
+@pytest.mark.claim("Either way, positions affect scores only through their difference.")
 def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_works():
     """Scores depend only on the distance in either direction, and the reversed table is the transposed table. If only
     the queries are rotated, scores depend on positions.

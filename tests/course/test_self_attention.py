@@ -489,7 +489,7 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("with a rate of 0.003 and 300 steps, they learned in both cases")
+@pytest.mark.claim("with a rate of 0.003 and 300 steps, layers learned with or without the division")
 def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6
@@ -497,7 +497,7 @@ def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
 
 
 @pytest.mark.claim("At width 192, it got about 0.9 with the division, and 0.1 to 0.8 without it")
-@pytest.mark.claim("With a learning rate of 0.05, layers of width 192 learned in neither case")
+@pytest.mark.claim("At width 192, no layer learned with a learning rate of 0.05")
 @pytest.mark.claim("the marked token got a weight of about 0.9, with or without the division")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_wide_layer_learns_only_with_the_division(seed):
@@ -541,7 +541,7 @@ def test_a_trained_head_looks_one_way():
     assert torch.allclose(lesson.compute_attn_weights(*get_split_l0_heads(1), x).double(), weights, atol=1e-5)
 
 
-@pytest.mark.claim("the weight that *journey* would have got goes to the other tokens")
+@pytest.mark.claim("the other tokens get the weight that *journey* would have received")
 @pytest.mark.claim("If the mask came after the softmax, that weight would be lost")
 @pytest.mark.parametrize("hidden", range(6))
 def test_hidden_weight_goes_to_the_others(hidden):
@@ -713,9 +713,7 @@ def test_only_a_mask_hides_the_tokens_after_a_token(seed):
             assert torch.equal(((head(x, mask) - head(other, mask)).abs() > 1e-6).any(dim=-1), changed)
 
 
-@pytest.mark.claim(
-    "the queries come from the text that is written; the keys and values come from the text that was read"
-)
+@pytest.mark.claim("the queries come from the text being written, and the keys and values from the text that was read")
 def test_cross_attention_reads_another_text():
     """The written tokens do not see each other; a change in the text that was read changes each of them."""
     torch.manual_seed(0)

@@ -232,7 +232,7 @@ def test_the_factor_decides_which_words_are_lost(seed):
     assert named[1.1][0] > 0.75 and named[1.1][1] < 0.1
 
 
-@pytest.mark.claim("another reader, which can undo the encoder's steps, names nearly all 32 words")
+@pytest.mark.claim("a reader that can undo the encoder's steps names nearly all 32 words")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reader_that_undoes_the_steps_names_nearly_all_words(seed):
     """Measured: 31.7 of 32. A reader that does not subtract the newest word names about as few as the linear reader."""
@@ -342,7 +342,7 @@ def test_a_shift_cancels(seed):
     assert not torch.allclose(one.softmax(0), scores.softmax(0), atol=0.1)
 
 
-@pytest.mark.claim("the more of the weight goes to the highest score")
+@pytest.mark.claim("more of the weight goes to the highest score")
 @pytest.mark.claim("The ranking of the tokens has not changed")
 @pytest.mark.parametrize("seed", range(3))
 def test_stretched_scores_sharpen_the_weights(seed):

@@ -759,7 +759,7 @@ def test_without_a_rule_for_ties_vocabularies_differ():
     assert train_with_rule([without_ties], 1) == train_with_rule([without_ties], 1, lambda pairs: pairs[-1])
 
 
-@pytest.mark.claim("pieces that training has merged can become tokens, and the rest stays as bytes")
+@pytest.mark.claim("pairs in the merge list can become tokens, and the rest stays as bytes")
 def test_merges_of_another_text_do_not_help():
     """Encode words with the merges of this text, then with the merges of a text that does not contain the words."""
     of_text, of_other = lesson.train_bpe(TEXT, 5), lesson.train_bpe("minimum aluminium " * 3, 5)

@@ -802,7 +802,7 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim("the command and its two spaces, raised by one | 34 %")
 @pytest.mark.claim("only the space before the answer, raised by one | 9 %")
 @pytest.mark.claim(
-    "If the command and the answer move by one together, at least 98 % stay right: the model uses the difference."
+    "If all these indices shift by one together, at least 98 % of letters stay right: the model uses the difference."
 )
 @pytest.mark.claim("Only their position helps this model to count.")
 @pytest.mark.parametrize("seed", [1, 2, 12345])
@@ -837,7 +837,7 @@ def test_the_model_uses_the_difference_of_indices(shipped, seed):
 
 
 @pytest.mark.claim("Each of the three layers is needed.")
-@pytest.mark.observed("Without layer 0 or 1, layer 2 gives the correct letter only about half of its weight")
+@pytest.mark.observed("Without layer 0 or 1, only about half of layer 2's weight goes to the correct letter")
 def test_every_layer_is_needed(shipped):
     """Each layer is removed: at most 1 % of 1000 texts are right instead of all. Layer 2 gives the correct letter 0.42
     of its weight without layer 0, 0.49 without layer 1, and 0.96 with both. On 1,500 other words, it is 0.44 and 0.51.

@@ -403,7 +403,7 @@ def moved(model, texts, twin, other):
     return (start - torch.tensor(patched)) / (start - end)
 
 
-@pytest.mark.claim("Before block 1, almost the whole answer moves with the vector at the last position")
+@pytest.mark.claim("Before block 1, replacing the vector at the last position has almost the same effect")
 def test_the_whole_answer_depends_on_one_vector(model, texts):
     """Replace each vector by the twin's: one vector carries 0.96 to 1.00 of the answer, and the controls at most 0.02.
     The lens reads a difference of less than a unit at the place that carries the answer."""
@@ -456,7 +456,7 @@ def test_the_other_name_takes_a_different_route(model, texts):
     assert table[1:3, 13].abs().max() < 0.1 and table[3, 13] > 0.9 and table[3, :13].abs().max() < 0.1
 
 
-@pytest.mark.claim("The two routes are the same in these twenty sentences")
+@pytest.mark.claim("Both routes also appear in these twenty sentences")
 @pytest.mark.claim("at several places, one exchange moves the answer and the other does not")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_places_hold_for_twenty_sentences(model, seed):
@@ -563,9 +563,9 @@ def test_removing_single_heads_gives_another_table(model):
     assert right.max() - chances(whole, few.right).mean() < 0.002
 
 
-@pytest.mark.claim("the sentence about Mary and John loses 6.2 without head 0.8")
-@pytest.mark.claim("but 0.4 if this head is removed only at the last")
-@pytest.mark.claim('In this sentence, almost all of the loss comes from the first " to"')
+@pytest.mark.claim("the difference falls by 6.2 without head 0.8")
+@pytest.mark.claim("but by 0.4 if this head is removed only at the last")
+@pytest.mark.claim('Almost all of the loss comes from the first " to"')
 def test_head_0_8_is_needed_at_another_place(model, texts):
     """Remove head 0.8 at one position: 7.1 are lost at the first " to", 0.4 at the last, at most 0.2 elsewhere."""
     whole = gap(model(texts[0]))

@@ -573,7 +573,7 @@ def _chances_with_mlp(model, block, change, tokens, right):
         hook.remove()
 
 
-@pytest.mark.claim("the small model still gives the correct name if any one MLP except the first is removed")
+@pytest.mark.claim("If one MLP other than the first is removed, the small model still gives the correct name")
 def test_only_the_first_mlp_is_necessary(model, prompt):
     """Remove each MLP in turn: without a later MLP, the correct name has a probability over 0.5 on the prompt, and in
     97 to 99 % of a thousand sentences (measured); without the first MLP, hardly ever."""

@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers() -> str:
-    """Return Markdown with the wrong answers, each followed by the report that the course's own check gives on it."""
+    """Return Markdown with the wrong answers, each followed by the report of the course's own check."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(WRONG):

@@ -1,4 +1,4 @@
-"""Create the page of a lesson: gaps as learners see them, the outputs of the solved run, and folded hints.
+"""Create the page of a lesson, with unfilled gaps, the outputs of the solved run, and folded hints.
 
 The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
 `static/live.js` builds the widget in this container, without a kernel or a widget manager.
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _CHECKED = re.compile(r"(?m)^check\((\w+)")
 _PROGRESS = re.compile(r"(?m)^progress\(\)(?:\.(\w+)\(\))?$")
 # For each call to `progress()`, the text that the book shows instead of the solved run's output. If the text is empty,
-# the book leaves out the cell. The book contains no item of the concept inventory.
+# the book leaves out the cell. The book contains none of the questions in the concept inventory.
 IN_LAB = {
     None: "In JupyterLab, this shows every lesson with its time and every exercise with its state, and leads to the"
     " place where you stopped. This page stores nothing about you.",
@@ -110,7 +110,7 @@ def _code_cell(lesson: Lesson, cell: Cell, source: str, outputs: list[dict[str, 
 
 
 def _checked_exercises(lesson: Lesson, cell: Cell) -> list[Exercise]:
-    """Return the exercises that a cell checks, if they belong to this lesson and have hints."""
+    """Return the exercises of this lesson that a cell checks and that have hints."""
     named = (all_exercises().get(name) for name in _CHECKED.findall(cell.source))
     return [exercise for exercise in named if exercise and exercise.hints and exercise.lesson == lesson.name]
 
@@ -162,7 +162,7 @@ def share_library(text: str) -> str:
 
 
 def _widget_html(data: Mapping[str, Any], widgets: Mapping[str, Any], lesson: Lesson) -> str:
-    """Return the container of a live widget: a text for browsers without scripts, and the widget's initial values.
+    """Return a live widget's container, with the widget's initial values and a text for browsers without scripts.
 
     Raises:
         BookError: the widget is not one of the course's.

@@ -207,7 +207,7 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the path of each file in the clone that becomes a page of the site."""
+    """Return the paths, in the clone, of the files that become pages of the site."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
@@ -255,8 +255,8 @@ def _link_cells(cells: list[dict[str, Any]], name: str, site_pages: set[str]) ->
 def render_commands(name: str, lesson: Lesson | None = None) -> str:
     """Return HTML with the commands that open the course in JupyterLab, and a button that copies them.
 
-    For a lesson, the HTML also says that the page is only for reading, and links to services that run the lesson
-    without an installation.
+    For a lesson, the HTML also says that the page is only for reading. It also contains links to services that run the
+    lesson without an installation.
 
     Args:
         name: the public name of the clone, "owner/name".
@@ -300,9 +300,9 @@ def _static_files() -> dict[str, bytes]:
 def _reuse_last_pages(work: Path, course: Sequence[Lesson]) -> Iterator[None]:
     """Let Sphinx reuse the pages that have not changed since the last build.
 
-    All pages are built again after a change to the settings, to a library's version or to a title in the sidebar,
-    because Sphinx notices only some of these changes. All pages are also built again if the last run did not finish,
-    because it may have left incomplete pages.
+    If the settings, a library's version or a title in the sidebar has changed, all pages are built again, because
+    Sphinx notices only some of these changes. All pages are also built again if the last run did not finish, because it
+    may have left incomplete pages.
     """
     titles = [f"{lesson.stem} {lesson.title}" for lesson in course]
     titles += [lessons.read_text(ROOT / name).partition("\n")[0] for name in DOCUMENTS]

@@ -1,7 +1,7 @@
 """Fetch the npm packages that the book's pages need, each in a pinned version.
 
-npm's own client (node comes in a wheel) fetches each package once into `build/vendor`. The SHA-256 of the package is
-verified before every use.
+npm's own client fetches each package once into `build/vendor`. A Python wheel provides node. The SHA-256 of the package
+is verified before every use.
 """
 
 from __future__ import annotations

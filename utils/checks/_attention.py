@@ -105,7 +105,7 @@ def initialisation_case(x: Tensor, init: tuple, seed: int) -> Case:
 
 
 def starts_as_linear(init: tuple, shape: tuple) -> Property:
-    """Check that all weight matrices start with the distribution of `nn.Linear`, whatever their order is."""
+    """Check that each weight matrix is initialised as in `nn.Linear`. The order of the matrices does not matter."""
 
     def broken(probe: Probe) -> str | None:
         observation = probe.run(case(torch.zeros(shape), init=init, fill=False), state=True)
@@ -231,7 +231,7 @@ def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor
 
 
 def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> dict[str, Tensor]:
-    """Compute the milestones of an exercise from the scores [..., seq, seq] to the weights."""
+    """Compute the milestones between the scores [..., seq, seq] and the weights, both included."""
     scaled = scores / d_head**0.5
     values = {"the scores": scores, "the scaled scores": scaled}
     if mask is None:

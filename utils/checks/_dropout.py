@@ -129,7 +129,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # one batch contains a result for each single weight, and the result without weights
+    with torch.no_grad():  # one batch contains a result for each weight alone, and a result with no weights
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -184,7 +184,7 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
     """Infer the shape of the random mask.
 
-    An axis gets size 1 if all its entries agree, and if they are too many to agree by chance.
+    An axis gets size 1 if its entries are all equal and are too many to be equal by chance.
     """
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal

@@ -12,8 +12,8 @@ from utils.exercises.exercise import case
 from utils.exercises.observe import collect_tensors
 from utils.exercises.probe import Probe
 
-STATES = 20  # if a sample can have only two values, all 20 samples are equal in 2 of 10 ** 6 runs
-FEW = 6  # if an answer has at most five different results, two of six samples are equal
+STATES = 20  # with only two possible values, all 20 samples are equal with a probability of about 2 / 10 ** 6
+FEW = 6  # if an answer has at most five different results, at least two of its six samples are equal
 
 
 def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Probe], str | None]:
@@ -27,7 +27,7 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
             sample are equal. `repeated`: two of `FEW` generators lead to the same samples.
 
-    Equal samples can have several causes. A test that names the cause must therefore find equal samples with each of
+    Equal samples can have several causes. A test that names the cause therefore requires equal samples for all
     `STATES` generators. The test `repeated` names no cause, so a single pair of equal samples is enough.
     """
 

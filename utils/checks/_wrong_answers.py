@@ -1,4 +1,4 @@
-"""Build wrong answers: the correct answer with replaced steps, or a function whose docstring is the message."""
+"""Build wrong answers. Each is the correct answer with replaced steps, or a function whose docstring is the message."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def with_steps(function: Callable) -> Any:
 
     The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
     function is the correct answer and no longer has these parameters. `answer.replace(step=other)` returns an answer
-    that uses `other` as this step. The new answer's attribute `steps` contains the replaced steps by name, and its
-    method `wrong(message)` declares it as a misconception. A parameter `**steps` makes the steps of an inner function
-    replaceable too.
+    that uses `other` as this step. The new answer's attribute `steps` maps step names to replacements. Its method
+    `wrong(message)` declares the new answer as a misconception. A parameter `**steps` makes the steps of an inner
+    function replaceable too.
     """
     signature = inspect.signature(function)
     arguments = [p for p in signature.parameters.values() if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]

@@ -451,7 +451,7 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Return the correct rate in the warm-up. Afterwards, t rises from 0 to 1, and the rate is base_lr × `fall(t)`."""
+    """Return the correct rate during the warm-up, and base_lr × `fall(t)` after it, where t rises from 0 to 1."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))
@@ -623,7 +623,7 @@ def _sort_greedily(
 
 @wrong_answer
 def _sort_with_question_letters(model, letters):
-    """You allow only letters of the question that are not used up, so Python does half of the sorting. Write the letter
+    """You allow only the question's letters that are not used yet, so Python does half of the sorting. Write the letter
     that the model scores highest, even if it is wrong.
     """
     ids, left = encode(letters), list(letters)

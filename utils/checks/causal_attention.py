@@ -128,7 +128,7 @@ def _renormalisation_steps(weights, mask):
 
 
 def _hide_nearly_all(scores):
-    """Raise the scores of position 1, so that position 0 keeps a weight of only about 1e-8 on itself.
+    """Raise the scores of position 1, so that position 0 gives itself a weight of only about 1e-8.
 
     If an answer adds a constant such as 1e-5 to each sum, the constant is much larger than this weight.
     """
@@ -284,7 +284,7 @@ def _weights_by_torch(scores, d_k):
 @wrong_answer
 def _renormalise_after_softmax(scores, d_k):
     """You hide the later positions only after exp, the first step of a softmax. If a hidden score is far higher than
-    the visible scores, everything that is left of the row is 0, and 0 / 0 is nan: hide the scores before exp.
+    the visible scores, all visible weights in the row are 0, and 0 / 0 is nan: hide the scores before exp.
     """
     kept = F.softmax(scores / d_k**0.5, -1) * causal_mask(scores.shape[-1])
     return kept / kept.sum(-1, keepdim=True)

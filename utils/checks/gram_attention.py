@@ -1,4 +1,4 @@
-"""Define the exercises of lesson 11: the Gram determinant, attention scores from it, a layer, and texts to copy."""
+"""Define the exercises of lesson 11: the Gram determinant, scores computed from it, a layer, and texts to copy."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def _det(q, k, r):
 
 @with_steps
 def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Compute the determinant from its five terms. `pairs` assigns a dot product to each squared length."""
+    """Compute the determinant from its five terms. `pairs` selects the dot product for each squared length."""
     qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
     products = {
         "right": (kr, rq, qk),
@@ -162,7 +162,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return milestones: the keys' components in the plane of query and reference, and steps to the squared heights."""
+    """Return milestones from the keys' components in the plane of query and reference to the squared heights."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,
@@ -368,7 +368,7 @@ def _by_matrix_products(probe):
         return probe.run(case(*vectors), count=True)
 
     short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
-    # Products of larger tensors may need a few additional copies.
+    # Products of larger tensors may make a few extra copies, which count as operations.
     if long.operations > short.operations + 12:
         return (
             f"The scores are right, but the number of operations grows with the sizes: {short.operations} operations"
@@ -455,7 +455,7 @@ def _score_milestones(q, k, r):
     }
     scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
     both = {**terms, **scaled}
-    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # the negated last value is the result
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
     inputs = {"the queries": q, "the keys": k, "the references": r}
     return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
 
@@ -552,7 +552,7 @@ def _split_heads(t, heads):
 
 
 def _split_across_positions(t, heads):
-    """Split heads wrongly with a single reshape: each head gets the whole vectors of a few positions."""
+    """Split heads wrongly with a single reshape: each head gets whole vectors, but only from a few positions."""
     return t.reshape(len(t), heads, t.shape[1], -1)
 
 
@@ -819,7 +819,7 @@ def _all_equal(a, b):
 
 
 def _evaluate_claims(result, case):
-    """Replace a result by zeros of the same shapes and dtypes, followed by one number for each claim in _CLAIMS."""
+    """Replace a result with zeros of the same shapes and dtypes, followed by one number for each claim in _CLAIMS."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
     batch_size, seq_len, vocab_size = case.args[:3]
@@ -831,7 +831,7 @@ def _evaluate_claims(result, case):
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Return whether all shares from `draws` samples are within six standard deviations of 1 / vocab_size."""
+        """Return whether all frequencies in `draws` samples are within six standard deviations of 1 / vocab_size."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
     repeated = first[:, 1:] == first[:, :-1]

@@ -206,7 +206,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# A deviation of one of these statistics has the consequences listed above only if the statistic is near 0.
+# If one of these statistics deviates, the consequences listed above follow only if its value is near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -252,7 +252,7 @@ def measured(z_q, z, y_q, d):
         "likeness in β": _correlation(beta.mT),
         "fourth moment of β": _fourth_moment(beta),
         "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
-        "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes absorbs d / L of the errors
+        "mean of the errors": residuals.mean() / (1 - d / L),  # the fit of d slopes removes d / L of the errors
         "fourth moment of the errors": _fourth_moment(residuals) if noise > 1e-3 else torch.tensor(3.0),
         "noise within a prompt": (within.square().sum() / (n * (L - d - 1 + d / L))).sqrt(),
         "noise": noise,
@@ -279,12 +279,12 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return the deviation of each statistic.
 
-    A deviation within the slack counts as 0. The slack is larger for fewer prompts. Larger deviations of magnitudes are
-    given in rounded octaves. For all other statistics, only the sign of the deviation is given.
+    A deviation within the slack counts as 0. The slack is larger for fewer prompts. A larger deviation of a magnitude
+    is given as a rounded number of octaves. For all other statistics, only the sign of the deviation is given.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
-    # Round to multiples of 1/2.6 octaves, because no misconception lies near a boundary of this rounding.
+    # Round to multiples of 1/2.6 octaves, because then no misconception is close to a rounding boundary.
     octaves = (octaves * 2.6).round() / 2.6
     octaves = torch.where(octaves == 0, (numbers - ideal).sign() / 4, octaves)
     deviations = torch.where(_SIZES & (ideal > 0), octaves, (numbers - ideal).sign())
@@ -310,7 +310,7 @@ def _result_statistics(result, case):
 
 
 def _parse_prompts(result, case):
-    """Replace a result by zeros of the same shapes and dtypes, followed by the deviations of the statistics."""
+    """Replace a result with zeros of the same shapes and dtypes, followed by the deviations of the statistics."""
     if not isinstance(result, (tuple, list)) or not all(isinstance(t, Tensor) for t in result):
         return result
     shapes = tuple(torch.zeros_like(t) for t in result)
@@ -527,7 +527,7 @@ def _split_heads(p, t, name):
 
 
 def _split_across_positions(p, t, name):
-    """Split heads wrongly with a single reshape: each head gets the whole vectors of a few positions."""
+    """Split heads wrongly with a single reshape: each head gets whole vectors, but only from a few positions."""
     projected = t @ p[f"{name}_proj.weight"].mT
     return projected.reshape(len(t), -1, *t.shape[1:])
 

@@ -697,7 +697,7 @@ def _patterns_by_torch(prompt, n_heads):
 
 
 def _which_gpt2():
-    """Return the GPT-2 that the lesson uses, or the error text if there is none."""
+    """Return the GPT-2 that the lesson uses, or an error text if no GPT-2 is available."""
     try:
         return find_source()
     except gpt2.WeightsError as error:
@@ -815,12 +815,12 @@ _KINDS = ("previous", "current", "first")
 
 
 def _mean_weights(pattern, rows):
-    """Return the mean weights, over `rows`, on the previous, the current and the first position."""
+    """Return the weights on the previous, current and first positions, each averaged over `rows`."""
     return torch.stack([pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()])
 
 
 def _uniform_mean(pattern, rows):
-    """Return the mean, over `rows`, of the weight that a uniform pattern gives to each visible position."""
+    """Return the mean over `rows` of 1 / (row + 1), a visible position's weight in a uniform pattern."""
     return (1 / (rows + 1.0)).mean()
 
 
@@ -873,7 +873,7 @@ def _head_kind(pattern):
 
 
 def _sample_pattern(kind, seq, strength, rand):
-    """Sample a causal pattern. In each row, `strength` raises the score of the position that `kind` names."""
+    """Sample a causal pattern. In each row, add `strength` to the score of the position that `kind` names."""
     scores = rand(seq, seq, scale=0.3)
     at = torch.arange(seq)
     column = {"previous": (at - 1).clamp_min(0), "current": at, "first": torch.zeros_like(at)}[kind]
@@ -891,7 +891,7 @@ def _sample_other_pattern(seq, rand):
 
 
 def _sample_misleading_top(seq, rand):
-    """Sample a "previous" pattern. An answer that includes rows 0 and 1 takes it for a "first" pattern."""
+    """Sample a "previous" pattern. An answer that includes rows 0 and 1 misclassifies it as a "first" pattern."""
     pattern = _sample_pattern("previous", seq, 1.1, rand)
     pattern[0], pattern[1] = 0.0, 0.0
     pattern[0, 0], pattern[1, 0] = 1.0, 1.0
@@ -916,7 +916,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a pattern whose weight on the position of `kind` is `times` the uniform weight, except in rows 0 and 1."""
+    """Return a pattern in which, from row 2 on, the position of `kind` has `times` the uniform weight."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]
@@ -924,7 +924,7 @@ def _times_uniform(kind, seq, times):
 
 
 def _two_habits(most, also, seq, rand, larger=0.48, smaller=0.40):
-    """Sample a pattern with two kinds above the threshold: `most` with weight `larger`, `also` with `smaller`."""
+    """Sample a pattern with two kinds above the threshold: `most` has the weight `larger`, `also` has `smaller`."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         shares = rand(row + 1).abs()

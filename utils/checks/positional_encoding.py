@@ -82,7 +82,7 @@ def _angle_values(position, d_model, base=100.0):
 
 
 def _angle_difference(a, b):
-    """Return the absolute difference between two angles, without full turns."""
+    """Return the absolute difference between two angles, ignoring full turns."""
     return float(((a - b + math.pi) % (2 * math.pi) - math.pi).abs())
 
 
@@ -286,7 +286,7 @@ def _rows_by_text(x):
 
 
 class _CutByFirstAxis(nn.Module):
-    """The lesson's class, but it takes as many rows from the table as the first axis of x has entries."""
+    """The lesson's class, but it takes the first x.size(0) rows of the table."""
 
     def __init__(self, d_model, max_len=5000):
         super().__init__()

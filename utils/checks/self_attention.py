@@ -145,7 +145,7 @@ def _matrices(p, x):
 
 
 def _parameters(init, names=QKV):
-    """Return a constructor that creates the parameters `names` in this order with `init(d_in, d_out)`."""
+    """Return a constructor that creates each parameter in `names`, in this order, with `init(d_in, d_out)`."""
     return lambda d_in, d_out: {name: init(d_in, d_out) for name in names}
 
 
@@ -514,8 +514,8 @@ def _scaled_queries(p, x):
 
 @wrong_answer
 def _scores_for_weights(p, x, mask=None, return_weights=False):
-    """The output is right, but in place of the weights you return the scores from before the softmax. Return the
-    weights, whose rows each sum to one.
+    """The output is right, but you return the scores before the softmax instead of the weights. Return the weights,
+    whose rows each sum to one.
     """
     q, k, _ = _qkv(p, x)
     out = _by_torch(p, x, mask)

@@ -168,7 +168,7 @@ exercise(
         "the weighted vectors?": SCORES.softmax(0)[:, None] * INPUTS,
         "the context vector": SCORES.softmax(0) @ INPUTS,
     },
-    atol=4e-5,  # accepts the numbers printed in the lesson, but not a sum with weights computed without exp
+    atol=4e-5,  # accepts the numbers printed in the lesson, but rejects a sum whose weights were computed without exp
     returns=Float("d_in"),
     misconceptions={
         "without-its-own-word": Wrong(
@@ -257,7 +257,7 @@ def _rows_apart(rand):
 
 
 def _one_apart(rand):
-    """Sample rows with an outlier far above or below the mean, so that only subtracting the maximum is safe."""
+    """Sample rows with an outlier far above or below the mean. A softmax is safe only if it subtracts the maximum."""
     x = rand(3, 4)
     x[1, 2] += 300
     x[2, 0] -= 120

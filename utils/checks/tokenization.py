@@ -682,7 +682,8 @@ exercise(
         case(rand(4, 2, 3)),
         case(rand(1, 6, 4)),
         case(rand(3, 1, 5), note="with a single position"),
-        # The exponentials of these logits and their sum fit into float32. For a difference of -120, exp gives 0.
+        # The exponentials of these logits and their sum fit into float32. If an answer subtracts one maximum from all
+        # logits, some differences are near -120, where exp gives 0.
         case(rand(3, 2, 5) + torch.tensor([60.0, 0.0, -60.0])[:, None, None], note="with logits around 60, 0 and -60"),
     ],
     returns=Float("batch vocab"),
@@ -987,7 +988,7 @@ exercise(
 # have hundreds of rows: one with a high temperature, and one with a low temperature. In all other cases, only one token
 # is likely, so a few rows are enough. More rows would be slow for correct answers that process rows one by one.
 
-_ROWS = 600  # rows for each text if several tokens are likely
+_ROWS = 600  # the number of rows for each text, in cases where several tokens are likely
 _LIMIT = 6.0  # the largest accepted deviation between shares and probabilities, in standard deviations
 _NEVER = 1e-6  # tokens with a smaller probability must not be sampled
 
@@ -1048,9 +1049,9 @@ def _sample_from(name):
 
 
 def parse_samples(result, case):
-    """Replace the samples by zeros, and add the probabilities of the known distribution that fits the samples.
+    """Return zeros instead of the samples, and the probabilities of the known distribution that fits the samples.
 
-    If no known distribution fits, add the observed relative frequency of each token instead.
+    If no known distribution fits, return each token's observed relative frequency instead of its probability.
     """
     if result is None:
         return None
@@ -1105,8 +1106,8 @@ def _one_number(logits, temperature, top_k, generator):
 
 @wrong_answer
 def _naive(logits, temperature, top_k, generator):
-    """You took exp of the logits as they are. From about 89 on, exp gives inf, because float32 cannot hold larger
-    numbers; use softmax, which subtracts the maximum first.
+    """You took exp of the logits as they are. For numbers from about 89 on, exp gives inf, because the result is
+    too large for float32; use softmax, which subtracts the maximum first.
     """
     return _multinomial(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
 

@@ -330,7 +330,10 @@ _WRONG_LOSSES = {
 
 
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
-    """Sample tokens and the mask `asked`. In each text, the mask marks an answer and its STOP, or scattered tokens."""
+    """Sample tokens and the mask `asked`.
+
+    In each text, the mask marks an answer and its STOP or, if `scattered` is true, random tokens.
+    """
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)
     end = start + 1 + torch.arange(batch)[:, None] % (seq - 1 - start)
@@ -757,8 +760,8 @@ def _generate_text(
 
 @wrong_answer
 def _only_when_it_stops(model, tokenizer, prompt, max_len=28):
-    """If the model never predicts the stop token, you return nothing: is your only return inside the loop? Return the
-    text also if the loop ends because max_len tokens were added.
+    """If the model never predicts the stop token, you return nothing: is your only return inside the loop? Also return
+    the text if the loop ends because max_len tokens were added.
     """
     text = _generate_text(model, tokenizer, prompt, max_len)
     return text if len(text) < len(prompt) + max_len else None

@@ -330,7 +330,7 @@ def _patch(
 
 @with_steps
 def _patch_in_a_loop(model, clean, corrupted, layer, position, *, rest):
-    """Patch the stream, and run only the blocks in `rest(blocks, layer)` after the exchange."""
+    """Patch the stream, then run only the blocks in `rest(blocks, layer)`."""
     stream, other_stream = (_streams(model, tokens)[layer].clone() for tokens in (clean, corrupted))
     stream[:, position] = other_stream[:, position]
     for block in rest(model.blocks, layer):
@@ -340,7 +340,7 @@ def _patch_in_a_loop(model, clean, corrupted, layer, position, *, rest):
 
 @wrong_answer
 def _token_exchanged(model, clean, corrupted, layer, position):
-    """You replace the token, so the text itself is different from the start. Replace the vector in the stream before
+    """You replace the token, so the text differs even before the first block. Replace the vector in the stream before
     block `layer` instead.
     """
     mixed = clean.clone()
@@ -798,7 +798,7 @@ def _favourite(pattern):
 
 
 def _which_cells_count(probe):
-    """Name the weights that affect the score but should not, or that should affect the score but do not.
+    """Name weights that wrongly affect the score, and weights that the score wrongly ignores.
 
     To find these weights, score a batch of patterns. In each pattern, one weight is 1 and all others are 0. The
     patterns have the size of a failing case, because an answer can be correct for one size and wrong for another.

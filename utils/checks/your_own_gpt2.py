@@ -356,7 +356,7 @@ def _run_block(p, x, **steps):
     return _block(p, x, p.init_args["config"], **steps)
 
 
-# Block, GPT and generate_cached all recognise these mistakes, because a GPT consists of blocks.
+# The checks of Block, GPT and generate_cached all recognise these mistakes, because a GPT consists of blocks.
 _BLOCK_MISTAKES = {
     "post-norm": Mistake(
         {"order": lambda s, attn, mlp, ln_1, ln_2: ln_2((t := ln_1(s + attn(s))) + mlp(t))},
@@ -853,7 +853,10 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 
 
 def _from_which_tensor(probe):
-    """Find the first wrong tensor in the state. Report which tensor of the file, or part of a tensor, it contains."""
+    """Find the first wrong tensor in the state.
+
+    Report which of the file's tensors, or which part of one, it contains.
+    """
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
         if not isinstance(yours, dict) or yours.keys() != wanted.keys():
@@ -1059,8 +1062,9 @@ def _generate_without_cache(model, tokens, n_tokens):
 
 def _prompt_milestones(model, tokens, n_tokens):
     """Compute the intermediate values of the pass over the prompt, for a model with one block."""
+    # A correct token in pass 2 does not prove that pass 1 is correct. A trace is limited to 400 calls.
     if n_tokens != 1 or model.config.n_layers > 1:
-        return {}  # a correct token in pass 2 does not prove pass 1 correct, and a trace records only 400 calls
+        return {}
     p, values = Params(dict(model.named_parameters())), {}
     p.init_args = {"config": model.config}
 
@@ -1169,7 +1173,7 @@ _WRITING = GPTConfig(vocab_size=37, n_positions=80, d_model=12, n_layers=2, n_he
 _DEEPER = GPTConfig(vocab_size=29, n_positions=7, d_model=8, n_layers=3, n_heads=2, eps=1e-3)
 _SHALLOW = replace(_DEEPER, n_layers=1)
 _SINGLE = replace(_SHALLOW, vocab_size=1001)  # with so many tokens, even small mistakes change a token
-# The width of a head must not be 4, because √4 = 4 / 2 would hide a wrong scale. With this model, a wrong scale
+# A head must not have width 4: √4 equals 4 / 2, so a wrong scale could go unnoticed. With this model, a wrong scale
 # changes two of sixty tokens.
 _WIDE_HEADS = replace(_WRITING, d_model=15, vocab_size=200)
 # In this model, some block and head numbers have two digits.
@@ -1187,9 +1191,8 @@ def _writer(config, seed):
     return FakeGPT(config, fill)
 
 
-# The token that the model predicts at each position. The plan contains token 0 and the vocabulary's last token, so that
-# the check detects an answer that stops at one of them. The vocabulary has the size of GPT-2's, whose last token ends a
-# text.
+# The token that the model predicts at each position. The plan contains token 0 and the vocabulary's last token, to
+# catch an answer that stops at one of them. The vocabulary is as large as GPT-2's. There, the last token ends a text.
 _PLAN = (7, 300, 0, 300, 50256, 7)
 _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
 

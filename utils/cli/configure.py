@@ -3,8 +3,8 @@
 Jupyter and IPython read their configuration from the folder `etc` of the environment. `utils/assets/etc` has the same
 structure:
 
-- `jupyter_server_config.json`: the contents manager hides the .md files of lessons, and leaves a lesson unchanged when
-  it is opened. The extension manager is read-only; otherwise, it would contact a registry at every start. JupyterLab
+- `jupyter_server_config.json`: the contents manager hides the .md files of lessons, and never changes a lesson that
+  is only opened. The extension manager is read-only; otherwise, it would contact a registry at every start. JupyterLab
   starts no language servers, because a type checker would read all of torch for each open lesson, which takes minutes
   and 1.7 GB.
 - `labconfig/default_setting_overrides.json` opens a .md lesson as a notebook and disables news.
@@ -53,7 +53,7 @@ def is_configured(prefix: Path = Path(sys.prefix)) -> bool:
 
 
 def _settings() -> dict[str, dict[str, Any]]:
-    """Return the settings as a dict from file name (in the folder `etc`) to content."""
+    """Return the settings as a dict that maps each file name (in the folder `etc`) to the file's content."""
     files = {path.relative_to(SETTINGS).as_posix(): _read(path) for path in sorted(SETTINGS.rglob("*.json"))}
     return files | {KERNEL_CONFIG: STARTUP}
 

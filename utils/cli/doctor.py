@@ -50,7 +50,7 @@ class Finding:
 
 
 def status_symbols(encoding: str | None) -> str:
-    """Return the symbols for "ok", "wrong", "missing" and "do this", in ASCII if `encoding` has no better symbols."""
+    """Return the symbols for "ok", "wrong", "missing" and "do this": ✓✗–→, or ASCII if `encoding` lacks these."""
     try:
         "✓✗–→".encode(encoding or "ascii")
     except (UnicodeError, LookupError):

@@ -184,7 +184,7 @@ def release(
     replace: bool = typer.Option(False, "--replace", help="Replace an existing zip file."),
 ) -> None:
     """Pack the course for students in a zip file that works with `make lab`. It contains only
-    the answers of the lessons in --with-solutions. If it would contain any other answer, nothing is written.
+    the answers of the lessons in --with-solutions. Nothing is written if the zip file would contain any other answer.
     """
     from utils.instructor import release as packer
 
@@ -340,7 +340,7 @@ def mutants(
     ),
     show: Outcome = typer.Option("wrong", help="List the mutants with this outcome."),
 ) -> None:
-    """Change each reference answer in one place at a time, and count the verdicts on the changed answers."""
+    """Make one change at a time to each reference answer, and count the verdicts on the changed answers."""
     from utils.instructor import mutation_testing as maker
     from utils.instructor.readme_counts import write_counts
 

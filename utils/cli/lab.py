@@ -24,7 +24,7 @@ class LabError(ValueError):
 
 
 def lab(port: int | None = None, browser: bool = True, course: str | Path | None = None) -> None:
-    """Build the course and serve it with JupyterLab, for this machine only, until Ctrl-C.
+    """Build the course and serve it with JupyterLab until Ctrl-C. Only this machine can connect.
 
     Args:
         port: the first port to try (default: 8888). If it is in use, the next port is tried.
@@ -62,7 +62,7 @@ def lab(port: int | None = None, browser: bool = True, course: str | Path | None
 
 
 def can_show_browser() -> bool:
-    """Check whether a browser window can open. This needs a display and, on macOS, a session without ssh."""
+    """Check whether a browser window can open. Linux needs a display; on macOS, the session must not use ssh."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     if sys.platform == "darwin" and os.environ.get("SSH_CONNECTION"):

@@ -50,7 +50,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """A torch mode that records the learner's calls into torch if they return or change a tensor.
+    """A torch mode that records each torch call of the learner's code, if the call returns or changes a tensor.
 
     A call inside a layer is attributed to the line that calls the layer.
 
@@ -85,9 +85,9 @@ class CallRecorder(TorchFunctionMode):
         return self._origin.get(id(tensor))
 
     def _replace(self, value: Tensor, result: Any, args: tuple) -> Any:
-        """Return a call's result with the numbers of `value`. If the call works in place, overwrite its argument.
+        """Return a call's result, with its numbers replaced by those of `value`.
 
-        A result of several tensors stays unchanged.
+        If the call works in place, overwrite the argument that it changed. Leave a result of several tensors unchanged.
         """
         target = args[0] if result is None else result
         if not isinstance(target, Tensor):

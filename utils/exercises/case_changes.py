@@ -108,7 +108,7 @@ def setting_values(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 
 def with_capacity(exercise: Exercise, case: Case, size: int) -> Case:
-    """Raise each length limit among the constructor's arguments to at least `size`, and return the case."""
+    """Raise the constructor's length limits to at least `size`, and return the case."""
     return with_settings(exercise, case, lambda name, value: max(value, size) if name in CAPACITIES else value)
 
 
@@ -135,7 +135,7 @@ def with_argument(exercise: Exercise, case: Case, name: str, value: Any) -> Case
 
 
 def works(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle works on a case: its result has a finite number, or no floating-point numbers at all."""
+    """Tell whether the oracle works on a case. If its result contains floats, at least one must be finite."""
     try:
         expected = cached_oracle_observation(exercise, case, False)
     except Exception:  # the exercise's parse_result may fail on an unusual result

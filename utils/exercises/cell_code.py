@@ -33,7 +33,7 @@ class CellCode:
         """Rerun the cell on copies of the notebook's tensors, and return its torch calls.
 
         Only assignments, imports, and `for`, `if` and `with` blocks run. Return [] if a statement raises an exception,
-        or if the variable `name` does not get the value `value` again.
+        or if the rerun does not set the variable `name` to `value` again.
         """
         recorder = CallRecorder({self.file})
         try:
@@ -43,7 +43,7 @@ class CellCode:
         return recorder.calls if values_identical(result, value) else []
 
     def run_with_values(self, name: str, values: Mapping[int, Tensor]) -> Observation:
-        """Rerun the cell as `trace` does, replace the results of some calls with `values`, and observe `name`."""
+        """Rerun the cell as `trace` does, but with `values` as the results of some calls, and observe `name`."""
         try:
             return Observation(to_plain_tensors(self._run(name, CallRecorder({self.file}, values))))
         except (Exception, SystemExit) as error:

@@ -40,7 +40,7 @@ def is_compatible_dtype(yours: torch.dtype, expected: torch.dtype, dtypes: Dtype
 
 
 def values_equal(a: Any, b: Any, atol: float, dtypes: Dtypes = "same") -> bool:
-    """Tell whether `a` has the structure of the expected result `b`, and numbers that agree within `atol`."""
+    """Tell whether `a` has the same structure as the expected result `b`, and the same numbers within `atol`."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (
             a.shape != b.shape

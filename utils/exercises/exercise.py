@@ -192,7 +192,7 @@ class Exercise:
 
     @property
     def requires_gradients(self) -> bool:
-        """Tell whether gradients must flow through the answer. By default, only a class must let them flow."""
+        """Tell whether gradients must flow through the answer. By default, this is required only of a class."""
         return self.differentiable is True or (self.differentiable is None and self.kind == "module")
 
     @property

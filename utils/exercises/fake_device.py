@@ -29,7 +29,7 @@ class DeviceMoveResult:
 
     unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
-    keeps_tensors: bool = False  # whether the mix comes from tensors that the answer keeps between calls
+    keeps_tensors: bool = False  # whether tensors that the answer keeps between calls caused the mix of devices
     works: bool = False  # whether the call on the emulated device returned a result
 
 

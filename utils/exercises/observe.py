@@ -128,7 +128,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # on a busy machine, several threads take 20 times as long as one for such tiny cases
+            if threads > 1:  # such tiny cases take 20 times as long with several threads on a busy machine
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -199,7 +199,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # frees memory full of nan, which an uninitialised tensor will probably reuse
+                if options.state:  # fill memory with nan and free it; an uninitialised tensor will probably reuse it
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 if options.prepare:
@@ -255,7 +255,7 @@ def _record_part_call(
 
 
 def watch_part(*given: Any) -> None:
-    """Do nothing. Sweeps register this hook on a model, because an answer must not remove a caller's hooks."""
+    """Do nothing. Sweeps register this hook on a model to find answers that remove a caller's hooks."""
 
 
 def enlarge_output(module: nn.Module, given: Any, output: Any) -> Any:
@@ -313,7 +313,7 @@ def build_failure(error: BaseException, answer: Any) -> Failure:
 
 
 def _failed_part(trace: types.TracebackType) -> str:
-    """Return the expression that raised the exception; "" on Python 3.10, or if it has several lines."""
+    """Return the expression that raised the exception; "" on Python 3.10, or if the expression spans several lines."""
     if sys.version_info < (3, 11):
         return ""
     code = trace.tb_frame.f_code

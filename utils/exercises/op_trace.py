@@ -44,7 +44,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """The cause and the learner's line of the first nan. If no nan occurs, both describe the first inf."""
+    """The cause of the first nan, and the learner's line that produced it; those of the first inf if no nan occurs."""
 
     cause: str
     line: int | None

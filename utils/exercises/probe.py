@@ -85,7 +85,7 @@ class Probe:
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def without_side_effects(self) -> Probe:
-        """Return a copy with the answer's numbers and the expected side effects."""
+        """Return a copy in which the answer keeps its numbers but has the expected side effects."""
 
         def clean(trial: Trial) -> Trial:
             value, expected = trial.yours.value, trial.expected

@@ -86,7 +86,7 @@ class Runner(Protocol):
     def run_copies(self, case: Case) -> list[Observation]:
         """Run three copies of a module: a deep copy, one that loads its state_dict, and one that loads only parameters.
 
-        Before each run, the original's numbers become 0, because a copy must not use the original.
+        Before each run, the original's numbers are set to 0, so that a copy that still uses the original fails.
         """
         ...
 
@@ -100,7 +100,7 @@ class Runner(Protocol):
     def run_with_values(self, case: Case, calls: list[int], values: list[Tensor]) -> Observation:
         """Run the answer as `trace` does, and replace the numbers in the results of some calls.
 
-        The values are expected values, so this method is called only for an answer that is known to be wrong.
+        `values` contains expected values, so call this method only for an answer that is known to be wrong.
 
         Args:
             case: the case.
@@ -114,7 +114,7 @@ class Runner(Protocol):
         ...
 
     def find_nonfinite_origin(self, case: Case) -> NonfiniteOrigin | None:
-        """Find the operation that produces the first nan or inf on a case. Return None if no operation does."""
+        """Find the operation that produces the first nan or inf on a case. Return None if neither occurs."""
         ...
 
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
@@ -296,7 +296,7 @@ class InProcessRunner:
 
 
 def _gradient_weights(result: Tensor) -> Tensor:
-    """Return different weights for the numbers of a result, because the gradient of their plain sum can be 0."""
+    """Return a different weight for each number of a result. The gradient of an unweighted sum can be 0."""
     return torch.linspace(-1, 1, result.numel()).view(result.shape) if result.dim() else torch.ones(())
 
 
@@ -310,7 +310,7 @@ def _attributes(answer: Any) -> dict[str, Any]:
 def _reload(
     module: nn.Module, answer: Callable[..., nn.Module], case: Case, parameters_only: bool = False
 ) -> nn.Module:
-    """Return a new object that loads the module's state_dict, or only the parameters in it."""
+    """Return a new module that has loaded the state_dict of `module`, or only its parameters."""
     fresh = build_module(answer, replace(case, fill=False))
     state = {n: p.detach() for n, p in module.named_parameters()} if parameters_only else module.state_dict()
     fresh.load_state_dict(state)

@@ -23,7 +23,7 @@ class Sampler:
         return torch.randint(low, high, shape, generator=self.generator)
 
     def mask(self, *shape: int, fraction: float = 0.5) -> torch.Tensor:
-        """Sample a bool tensor: the diagonal is True, and so is about a `fraction` of the other entries."""
+        """Sample a bool tensor. The diagonal is True; each other entry is True with probability `fraction`."""
         sampled = torch.rand(*shape, generator=self.generator) < fraction
         return sampled | torch.eye(*shape[-2:], dtype=torch.bool)
 
@@ -31,7 +31,7 @@ class Sampler:
 def sample_parameter(name: str, shape: Sequence[int], seed: int) -> torch.Tensor:
     """Sample values of order one for the parameter `name`, with the seed of the case.
 
-    The entries of a matrix with n numbers are divided by n ** 0.25, so that attention scores have a standard deviation
+    In a matrix with n entries, each entry is divided by n ** 0.25. The standard deviation of attention scores is then
     near one.
     """
     return _sample_parameter(name, tuple(shape), seed).clone()

@@ -109,9 +109,9 @@ def lasting_values(answer: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def emptied_variables(answer: Any) -> Iterator[bool]:
-    """Empty the dicts and lists with tensors that an answer keeps between calls, and restore them after the block.
+    """Clear the dicts and lists of tensors that an answer keeps between calls, and restore them after the block.
 
-    Yields whether there is such a dict or list. If the answer works inside the block, it uses these containers
+    Yields True if there is such a dict or list. If the answer works inside the block, it uses these containers
     only as a cache.
     """
     caches = [v for v in lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]

@@ -59,12 +59,12 @@ from utils.exercises.sweep_options import (
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
 LARGE = 66  # larger than every size in the lessons and in the other cases; an even number, as some widths require
-# For these even sizes n, n * (1 / n) is not 1 in float32 or float64, so a wrong rounding of positions shows.
+# For these even sizes n, n * (1 / n) differs from 1 in float32 or in float64, so errors in rounding positions show.
 INEXACT = (82, 94, 98, 110, 122)
 BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
 BEYOND_BYTES = 260  # more than int8 and uint8 can count; a table of this size can still be filled one entry at a time
-# The inputs are multiplied by these numbers. Scores then exceed the largest exponent that exp accepts in float32, 88,
-# and any limit that an answer may set, such as 10,000.
+# The inputs are multiplied by these numbers. Scores then exceed any limit that an answer may set, such as 10,000.
+# They also exceed 88, the largest integer for which exp does not overflow in float32.
 FACTORS = (10.0, 1e6)
 LENGTHS = {
     "size": BEYOND_BYTES,
@@ -91,9 +91,10 @@ def _cached(function: Callable[..., list]) -> Callable[..., list]:
 
 @_cached
 def base_cases(exercise: Exercise) -> list[Case]:
-    """Return the first case of each kind. Cases of one kind pass the same arguments, with the same numbers of axes.
+    """Return the first case of each kind.
 
-    Cases in training mode, cases with `fill=False`, and cases that the oracle rejects are left out.
+    Cases of the same kind pass the same arguments, and each argument has the same number of axes in all of them. Cases
+    in training mode, cases with `fill=False`, and cases that the oracle rejects are left out.
     """
     kinds: dict[Hashable, Case] = {}
     for case in cached_cases(exercise, 0):
@@ -106,7 +107,7 @@ def base_cases(exercise: Exercise) -> list[Case]:
 
 @_cached
 def free_sizes(exercise: Exercise, case: Case) -> list[int]:
-    """Return the sizes that the caller may choose: the oracle also accepts them when they are increased by 1."""
+    """Return the sizes that the caller may choose: each size n for which the oracle also accepts n + 1."""
     if "sizes" in exercise.unswept:
         return []
     roomy = with_capacity(exercise, case, max([0, *axis_sizes(case)]) + 1)
@@ -225,7 +226,7 @@ def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ignores_rounding(exercise: Exercise, case: Case) -> bool:
-    """Tell whether rounding errors of the inputs leave the oracle's result unchanged. (They change sin(1e6).)"""
+    """Tell whether the oracle's result is insensitive to rounding errors in the inputs. For sin(1e6), it is not."""
 
     def change(tensor: Tensor) -> Tensor:
         errors = 1 + 1e-6 * (-1.0) ** torch.arange(tensor.numel()).view(tensor.shape)
@@ -350,8 +351,9 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
-    Each sequence starts with one case, continues with other sizes or arguments, and ends with two calls on its first
-    case (one call with `parse_result`). Before the last call, the previous result is overwritten.
+    Each sequence starts with one case and continues with other sizes or arguments. It ends with two calls on its first
+    case, or with one call if the exercise has a `parse_result`. Before the last call, the previous result is
+    overwritten.
     """
     sequences = []
     bases = base_cases(exercise)

@@ -36,7 +36,7 @@ class Limit(NamedTuple):
 
 
 def find_limits(code: CodeTraits) -> list[Limit]:
-    """Return the limits in the code of an answer that are larger than the sizes in the other sweeps, up to `MOST`."""
+    """Find the limits in an answer's code. Return those above the sizes in the other sweeps, up to `MOST`."""
     dtypes = (Limit(name, n + 1) for name, n in FIRST_ROUNDED.items() if re.search(rf"\.{name}\b", code.source))
     numbers = (Limit(text, n + 1) for text, n in sorted(code.limits, key=lambda limit: limit[::-1]))
     return [limit for limit in (*dtypes, *numbers) if LARGE < limit.size <= MOST]

@@ -35,7 +35,7 @@ POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
 VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments with these names
 RATES = ("dropout",)  # not varied: at 0, dropout changes nothing, and the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
-SMALL = 1e-3  # factor of the inputs; their variance becomes so small that an added eps changes the result
+SMALL = 1e-3  # multiplies the inputs; their variance becomes so small that an added eps changes the result
 IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; the pair key a * 256 + b confuses (1, 0) with (0, 256)
 
 
@@ -131,7 +131,7 @@ def layouts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Replace lists of ids with longer lists that include 0 and large ids. Replace pairs with pairs from the lists."""
+    """Replace each list of ids with a longer list that includes 0 and large ids. Take new pairs from that list."""
     arguments = argument_values(exercise, case)
     if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
         return
@@ -219,8 +219,8 @@ def mixed_tokens(exercise: Exercise, case: Case) -> Iterator[Case]:
 def training_modes(exercise: Exercise, case: Case) -> Iterator[Case]:
     """Yield a case in training mode.
 
-    If an argument is a model, also yield a case with the model in the opposite mode and with hooks, and a case with a
-    trainable model.
+    If an argument is a model, also yield two other cases. In one, the model is in the opposite mode and has hooks. In
+    the other, the model is trainable.
     """
     if exercise.kind == "module" and exercise.parse_result is None:
         yield replace(case, train=True, note="in training mode")
@@ -234,7 +234,7 @@ def training_modes(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _with_gradients(argument: Any) -> Any:
-    """Return a copy of a model whose parameters require gradients. Return other arguments unchanged."""
+    """Return a copy of a model in which all parameters require gradients. Return other arguments unchanged."""
     return copy_value(argument).requires_grad_(True) if isinstance(argument, nn.Module) else argument
 
 

@@ -1,4 +1,4 @@
-"""Enforce the timeout of a check: interrupt an answer that does not end, as a learner would."""
+"""Enforce the timeout of a check: interrupt an answer that runs too long, as a learner would do by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import TracebackType
 
 INTERRUPT_INTERVAL = 1.0  # seconds until the next interrupt, if the answer catches the first
 POLL_INTERVAL = 0.1  # seconds between two readings of the clock
-IDLE_FACTOR = 6  # an idle answer (for example, one that sleeps) may take this many times the limit in wall time
+IDLE_FACTOR = 6  # the wall-time limit as a multiple of the CPU-time limit; it stops answers that sleep, for example
 
 
 class Timeout:

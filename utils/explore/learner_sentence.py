@@ -75,7 +75,7 @@ def _describe_unknown_tokens(ids: list[int]) -> str:
     try:
         with Checkpoint(find_source()) as checkpoint:
             known = set(checkpoint.read_trained_ids().tolist())
-    except WeightsError:  # only the small GPT-2 lists its trained tokens
+    except WeightsError:  # only the small GPT-2 lists the tokens on which it was trained
         return ""
     decode = lambda number: quote_token(decode_token(backend_tokenizer(), number))
     unknown = [decode(number) for number in dict.fromkeys(ids) if number not in known]

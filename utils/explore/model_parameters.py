@@ -36,7 +36,7 @@ def require_parameters(model: Any, shapes: Mapping[str, Sequence[int]], expected
 
 
 def pack_tables(tables: Mapping[str, Tensor]) -> tuple[list[tuple[str, list[int]]], bytes]:
-    """Return the shapes and the bytes of tables in the format of `float32Tables` in page.js.
+    """Convert tables to shapes and bytes, in the format that `float32Tables` in page.js reads.
 
     The shapes are a list of pairs, because a saved notebook keeps the order of a list but sorts the keys of a dict.
     """

@@ -29,8 +29,8 @@ def next_token(
 ) -> Widget:
     """Show a prompt's likeliest next tokens, with sliders for temperature and k, and a button that samples a token.
 
-    The browser receives all logits, so its probabilities are exact. For each new token or prompt, the browser asks
-    the kernel for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
+    The browser receives all logits, so the probabilities that it computes are exact. For each new token or prompt, it
+    asks the kernel for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
         model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.

@@ -22,7 +22,7 @@ def encode(tokenizer: Any, text: str) -> list[int]:
     """Return the ids of a text. A lone surrogate, which a browser may send, becomes the replacement character."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     try:
-        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so its length needs no warning
+        encoding = tokenizer.encode(whole, verbose=False)  # no model reads this text, so a long text needs no warning
     except TypeError:
         encoding = tokenizer.encode(whole)
     return [int(number) for number in getattr(encoding, "ids", encoding)]

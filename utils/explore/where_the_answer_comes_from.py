@@ -15,7 +15,7 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # parameters × tokens × (block, position) pairs; a table with this product takes about a second
+AT_ONCE = 5e9  # the limit for parameters × tokens × (block, position) pairs; a table at the limit takes about a second
 
 Result = dict[str, Any]
 
@@ -117,7 +117,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:
-    """Return the whole table, or the reason why there is none. Return None if the computation would take long."""
+    """Return the whole table, or the reason why there is none. Return None if the computation would be slow."""
     try:
         pair = _Pair(model, patch, *texts)
     except ValueError as error:

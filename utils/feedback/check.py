@@ -232,8 +232,8 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
     """Return the exercise that a call to `hint` or `solution` names.
 
-    If the caller passes a value, find the caller's variable that contains it: this variable has the name of the
-    exercise. If several variables contain the value, for example because all of them are still `...`, use the variable
+    If the caller passes a value, the exercise has the name of the caller's variable that contains this value.
+    If several variables contain the value, for example because all of them are still `...`, use the variable
     on the calling line.
 
     Raises:

@@ -118,7 +118,7 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a milestone after their `ancestors`. Their results count as correct."""
+        """Return the calls that lead to a later milestone than their `ancestors`. Their results count as correct."""
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -161,18 +161,18 @@ class Computation:
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
             return False
-        # A value with few different numbers can match by coincidence, so it counts only if the function is the same.
+        # A value with few distinct numbers can match by coincidence, so it counts only if the functions are the same.
         others = zip(self.others, self._telling_others)
         return any(
             match(value, other, self.atol) for (function, other), telling in others if function == name or telling
         )
 
     def has_other_steps(self, i: int) -> bool:
-        """Tell whether the line of a call computes other numbers too."""
+        """Tell whether another call on the same line also returns floating-point numbers."""
         return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
 
     def continues_on_its_line(self, i: int) -> bool:
-        """Tell whether the line of a call computes other numbers from the result of the call."""
+        """Tell whether a later call on the same line computes other numbers from a call's result."""
         later = (self.calls[j] for j in self.descendants(i)[1:] if self.is_number(j))
         return any(call.line == self.calls[i].line and call.name not in VIEWS for call in later)
 
@@ -181,7 +181,7 @@ class Computation:
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
     def final_call(self, result: Tensor | None) -> int:
-        """Return the last call that gives the answer's result. If there is none, return the last call of the answer."""
+        """Return the last call whose result is the answer's result; if there is none, return the answer's last call."""
         values = [call.value for call in self.calls] if result is not None else []
         equal = (i for i, v in enumerate(values) if v is not None and result is not None and match(v, result))
         return max(equal, default=len(self.calls) - 1)
@@ -218,7 +218,7 @@ class Computation:
         return harmless
 
     def _is_earlier(self, i: int, j: int) -> bool:
-        """Tell whether call `i` gives a milestone, and call `j` depends on a later milestone."""
+        """Tell whether call `i` reaches a milestone that is earlier than one that call `j` depends on."""
         k = self.reached[i]
         return k is not None and k < max(self.ancestors(j), default=-1)
 
@@ -261,7 +261,7 @@ class Computation:
         return sorted(found)
 
     def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
-        """Return the milestone that shares most numbers with the result of call `i`, if it shares at least half.
+        """Return the milestone that shares the most numbers with the result of call `i`, if it shares at least half.
 
         Otherwise, return the first milestone that is proportional to the result, or None.
         """
@@ -273,10 +273,10 @@ class Computation:
         return next((k for k in candidates if is_multiple(value, self.milestones[k].value)), None)
 
     def without_operands(self, i: int, size: int) -> int:
-        """Return the call that combines the result of call `i` with other values into `size` numbers, if it exists.
+        """Return the call that computes `size` numbers from the result of call `i` and other values.
 
-        Otherwise return `i`, for example because its result already has `size` numbers, or because its result is
-        stacked with other rows or entries.
+        If there is none, return `i`. For example, the result of `i` may already have `size` numbers, or a later call
+        may stack it with other rows or entries.
         """
         sizes = [0 if call.value is None else call.value.numel() for call in self.calls]
         if sizes[i] in (0, size):
@@ -289,7 +289,7 @@ class Computation:
         return set().union(*(self.ancestors(j) for j in self.descendants(i)))
 
     def with_origins(self, milestones: set[int]) -> set[int]:
-        """Return the milestones and all milestones that they are computed from."""
+        """Return the given milestones, and all milestones from which they are computed."""
         origins = set().union(*(self.milestones[k].parents for k in milestones)) - milestones
         return self.with_origins(milestones | origins) if origins else milestones
 
@@ -303,16 +303,16 @@ class Computation:
         return len({j for j in self.inputs[i] if self.is_number(j) and j not in self.constants}) > 1
 
     def spans_all(self, first: int, last: int) -> bool:
-        """Tell whether all calls that compute numbers are on the lines from call `first` to call `last`."""
+        """Tell whether the lines from call `first` to call `last` contain all calls that compute numbers."""
         numeric = [c for i, c in enumerate(self.calls) if self.is_number(i) and c.name not in VIEWS]
         return all(self.calls[first].line <= call.line <= self.calls[last].line for call in numeric)
 
     def find_idle_call(self, i: int) -> int | None:
-        """Return the last idle call among call `i` and the calls that lead to it (see `is_idle`)."""
+        """Return the last idle call (see `is_idle`) that leads to call `i`, or `i` itself if it is idle."""
         return max(filter(self.is_idle, trace_back(self.inputs, [i])), default=None)
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic without effect: its result equals an input or gives the same milestone."""
+        """Tell whether a call is arithmetic without effect: its result equals an input or an input's milestone."""
         reached, value = self.reached[i], self.calls[i].value
         if self.calls[i].name not in ARITHMETIC:
             return False

@@ -70,7 +70,7 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
 
 
 def _has_right_tensor(probe: Probe, trial: Trial) -> bool:
-    """Tell whether a result has several tensors, and the first tensor is correct."""
+    """Tell whether a result consists of several tensors and the first one is correct."""
     parts = probe.result_parts(trial)
     return (
         bool(parts)
@@ -176,7 +176,7 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(line, "enough digits"))
 
     def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
-        """Report that the result is right without the steps from call `source` to `i`; `source` gives milestone `k`."""
+        """Report that the result is right without the steps after call `source` (milestone `k`) up to call `i`."""
         line = self.calls[i].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
         where = self._region_text(first, i, self.calls[source].line == line)
@@ -194,7 +194,7 @@ class _Explanation:
         return [j for j in path if j == i or not self.computation.is_right(j)]
 
     def _region_text(self, first: int, last: int, follows: bool) -> str:
-        """Name the lines or operation between two calls. `follows`: the previous sentence is about the same line."""
+        """Name the lines or operations between two calls. `follows`: the previous sentence names the same line."""
         if self.calls[first].line != self.calls[last].line:
             return f"the computation from {self._line(first)} to {self._line(last)}"
         is_direct = self.calls[last].is_direct
@@ -209,7 +209,7 @@ class _Explanation:
         return self._line(last, is_direct and self.computation.has_other_steps(last))
 
     def _source_text(self, source: int, k: int) -> tuple[str, str]:
-        """Return "Line 3 gives the scores" and, if this is certainly right, ", as it should"."""
+        """Return "Line 3 gives the scores" and ", as it should"; the second text is "" if this is uncertain."""
         start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
         is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
         is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional

@@ -117,7 +117,7 @@ def _verdict(exercise: Exercise, runner: Runner, probe: Probe) -> Report:
 
 
 def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
-    """Report the fault that a sweep found. A wrong trial is explained like a trial of the exercise's own cases."""
+    """Report the fault that a sweep found. A wrong trial is explained as if its case belonged to the exercise."""
     if finding.trial is None:
         return Report(exercise.name, "failed", finding.message, reason="property", property=finding.sweep)
     # A property may compare cases, so the correct cases are needed too.
@@ -172,7 +172,7 @@ def _repetition_text(probe: Probe, second: Probe) -> str:
 
 
 def _kept_text(probe: Probe, cases: list[Case]) -> str:
-    """Run the cases in sequence, and name the variables in which the answer keeps values (see `kept_text`)."""
+    """Run the cases in sequence, and name the variables that keep values between calls (see `kept_text`)."""
     return kept_text(next((o.kept for o in reversed(probe.runner.run_in_sequence(cases)) if o.kept), ()))
 
 
@@ -210,7 +210,7 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Tell whether the results are so nearly right that the difference could disappear with other inputs."""
+    """Tell whether the results are so close to the expected ones that other inputs could hide the difference."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 

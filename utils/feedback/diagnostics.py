@@ -39,7 +39,7 @@ from utils.feedback.torch_errors import explain_failure
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic, the `reason` of its reports and, if the diagnostic tests a property, the property's name."""
+    """A diagnostic, the `reason` in its reports, and the name of the property that it tests, if any."""
 
     reason: str
     diagnose: Callable[[Probe, Trial], str | None]
@@ -244,7 +244,7 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
 
 
 def changed_mode_text(probe: Probe, trial: Trial) -> str:
-    """Say in which mode the answer leaves a model that it got as an argument; return "" if no mode changed."""
+    """Describe the mode of a model argument if the answer changed this mode; return "" if no mode changed."""
     changed = unexpected_changes(trial.yours, trial.expected)
     paths = [path.removesuffix(".training") for path in changed if path.endswith(".training")]
     if not paths:
@@ -285,8 +285,8 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
         return None  # the result may depend on inputs that no gradient reaches
-    # Maps each input or parameter to a list. For each case in which it influences the expected result, the list tells
-    # whether the answer's gradient reaches it.
+    # For each input or parameter: a list with an entry for each case in which it influences the expected result. An
+    # entry tells whether the answer's gradient reaches the input or parameter.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

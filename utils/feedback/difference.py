@@ -32,7 +32,7 @@ def fact_text(probe: Probe, trial: Trial) -> str:
 
 
 def differs_only_in_facts(probe: Probe, trial: Trial) -> bool:
-    """Tell whether only facts about a trial's result or call are wrong (see `Facts`), and its numbers are right."""
+    """Tell whether a trial's numbers are right, and only facts about its result or call are wrong (see `Facts`)."""
     return all(part.spec and part.spec.is_facts for part in differing_parts(probe, trial))
 
 

@@ -1,4 +1,4 @@
-"""Find the milestone that a wrong call should have led to, and the call that should give this milestone."""
+"""For a wrong call, find the milestone that should follow, and the call that should compute this milestone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def expected_milestone(computation: Computation, wrong: int, furthest: int, reac
 
 
 def expected_leaf(computation: Computation, wrong: int, reached: set[int]) -> int | None:
-    """Return the milestone that the call `wrong` should give if it uses only arguments and parameters."""
+    """Return the milestone that call `wrong` should lead to, if this call depends on no earlier milestone."""
     rest = [k for k in range(len(computation.milestones)) if k not in reached]
     required = [k for k in rest if not computation.milestones[k].is_optional]
     similar, value = computation.most_similar(wrong, rest), computation.calls[wrong].value
@@ -42,9 +42,9 @@ def expected_leaf(computation: Computation, wrong: int, reached: set[int]) -> in
 def wrong_step(computation: Computation, wrong: int, following: int, furthest: int) -> int:
     """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
-    The answer can contain correct steps that the expected computation lacks. Therefore, a later call is chosen if
-    its result is proportional to the milestone, or much closer to it than the first call's result. If the answer has
-    not reached any milestone yet, a later call on the same line is chosen even if it is only slightly closer.
+    The answer may contain correct steps that the expected computation lacks. Therefore, choose a later call if its
+    result is proportional to the milestone, or much more similar to it than the first call's result is. If the answer
+    has not reached any milestone yet, a slightly more similar result is enough for a later call on the same line.
     """
     best = first = _step_of_size(computation, wrong, following, furthest)
     value, expected = computation.calls[first].value, computation.milestones[following].value
@@ -62,7 +62,7 @@ def wrong_step(computation: Computation, wrong: int, following: int, furthest: i
 
 
 def _step_of_size(computation: Computation, wrong: int, following: int, furthest: int) -> int:
-    """Return the first call whose result has the size of an expected value, beginning with the call `wrong`."""
+    """Return the first call, from `wrong` on, whose result has the size of an expected value."""
     milestones = computation.milestones
     allowed = [m.value for m in (milestones[furthest:] if furthest >= 0 else [milestones[following]])]
     value = computation.calls[wrong].value
@@ -74,7 +74,7 @@ def _step_of_size(computation: Computation, wrong: int, following: int, furthest
 
 
 def _wrong_divisor(computation: Computation, wrong: int, following: int) -> int:
-    """Return the next wrong call if call `wrong` gives the right divisor for milestone `following`, else `wrong`."""
+    """Return call `wrong`, or the next wrong call if `wrong` gives the right divisor for milestone `following`."""
     expected, calls = computation.milestones[following].value, computation.calls
     path = computation.descendants(wrong)
     division = next((i for i in path if calls[i].name in ("div", "truediv")), None)

@@ -149,7 +149,7 @@ def explain_none(failure: Failure) -> str:
 
 
 def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield (operation, operand) for each operand whose value may be the None that an error's text mentions."""
+    """Yield (operation, operand) for each operand that may be the None mentioned in an error's text."""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", text)
     binary = re.search(r"unsupported operand type\(s\) for (\S+?)=?: '(\w+)' and '(\w+)'", text)
     for n in nodes:
@@ -210,7 +210,7 @@ _SHAPE_CALLS = {"transpose", "permute", "swapaxes", "view", "reshape", "unsqueez
 
 
 def count_products(failure: Failure) -> tuple[int, int]:
-    """Count the matrix products on the failing line, and the other operations that can combine two sizes."""
+    """Count two kinds of operations on the failing line: matrix products, and others that can combine two sizes."""
     found = _find_statement(failure)
     nodes = [*_own_nodes(found[0])] if found else []
     operators = [n.op for n in nodes if isinstance(n, (ast.BinOp, ast.AugAssign))]

@@ -41,7 +41,7 @@ TABLE_SIZE = 6  # for a misconception, show the largest failing case with at mos
 
 
 def _with_table(probe: Probe, broken: Report) -> Report:
-    """Add the table of the case that the message is about: the first case for which the property gives the message."""
+    """Add a table of the first case on which the broken property leads to this message."""
     shown = select_table_trial(probe)
     for trial in probe.trials if shown else ():
         alone = report_broken_property(Probe(probe.exercise, probe.runner, [trial]))

@@ -66,7 +66,7 @@ def _is_proved(probe: Probe, trial: Trial, name: str, places: Tensor, is_missing
 
 
 def _change(probe: Probe, case: Case, name: str, places: Tensor) -> Case | None:
-    """Return a copy of the case in which the rows of argument `name` at `places` contain other numbers."""
+    """Return a copy of the case with other numbers in those rows of argument `name` that `places` marks."""
     value = probe.bind_arguments(case)[name]
     changed = torch.where(places[..., None], 1.5 - 2 * value, value)
     args = tuple(changed if a is value else a for a in case.args)

@@ -46,7 +46,7 @@ class Milestone(NamedTuple):
 
 
 def is_telling(value: Tensor) -> bool:
-    """Tell whether a tensor has so many different numbers that an equal tensor cannot be a coincidence."""
+    """Tell whether a tensor has enough distinct numbers that no other tensor equals it by coincidence."""
     if not is_float(value):
         return False
     finite = value[value.isfinite()]
@@ -132,14 +132,14 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
 
 
 def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value has as many entries as a milestone, or the sizes of a milestone slice in any order."""
+    """Tell whether a value has as many entries as a milestone, or the axis sizes of one of its slices in any order."""
     sizes = sorted(size for size in value.shape if size > 1)
     shapes = [milestone.shape, *(milestone.select(axis, 0).shape for axis in range(milestone.dim()))]
     return value.numel() == milestone.numel() or any(sizes == sorted(n for n in shape if n > 1) for shape in shapes)
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the share of equal numbers among a milestone's finite numbers; 0 if the shapes differ.
+    """Return the share of a milestone's finite numbers that a value matches; 0 if the shapes differ.
 
     Numbers close to 0 or 1 are left out, because saturated weights and masks contain them too.
     """
@@ -169,7 +169,7 @@ def is_multiple(value: Tensor | None, milestone: Tensor) -> bool:
 
 
 def is_unrelated(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value has a milestone's shape, but hardly any similarity to the milestone."""
+    """Tell whether a value has the shape of a milestone, but its numbers are not similar."""
     return value.shape == milestone.shape and value.numel() >= FEWEST and similarity(value, milestone) < UNRELATED
 
 
@@ -200,7 +200,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     """Return the values of the expected computation on a case, or None if the case cannot tell the milestones apart.
 
     A case cannot tell milestones apart if two required milestones have the same numbers, or if a required milestone
-    could equal a line's result by coincidence. An exercise without milestones gives None too.
+    could equal a line's result by coincidence. Also return None if the exercise has no milestones.
     """
     exercise = probe.exercise
     if exercise.milestones is None:
@@ -221,8 +221,8 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
         index = indices[label]
         origins = trace_back(inputs, [] if index is None else [index])
         is_separate = not origins & {i for name, i in indices.items() if name != label}
-        # An oracle may compute a late value without the earlier values. Such a value takes many calls, so it does not
-        # count as a leaf.
+        # An oracle may compute a late value without using the earlier values. Such a value takes many calls, so it
+        # does not count as a leaf.
         is_leaf = is_separate and len(origins) <= MOST_LEAF_CALLS and label != list(values)[-1]
         is_constant = bool(origins) and not any(recorder.calls[i].has_other_inputs for i in origins)
         name, is_optional = label.rstrip("?"), label.endswith("?")
@@ -244,7 +244,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
 
 
 def ambiguity(trial: Trial) -> tuple:
-    """Return a sort key. Trials on which different computations probably give different results get low keys."""
+    """Return a sort key that is low if different computations probably give different results on this trial."""
     tensors = collect_tensors([*trial.case.args, trial.expected.value])
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)

@@ -23,7 +23,7 @@ LAMBDA_MESSAGE = (
 
 
 def library_answer_message(answer: Any) -> str:
-    """Return a message if the answer is a Python or torch function, not the learner's own; otherwise return ""."""
+    """Return a message if the answer is a function of Python or torch, not of the learner; otherwise return ""."""
     is_library = getattr(answer, "__module__", None) in ("builtins", "torch", "torch.nn.functional")
     if not inspect.isbuiltin(answer) and not (is_library and callable(answer)):
         return ""
@@ -214,7 +214,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    Return "" if the object has an unexpected parameter, or if no whole layer of a list is missing.
+    Return "" if the object has an unexpected parameter, or if every layer of a list still has a parameter.
     """
     if not set(yours) <= set(expected):
         return ""

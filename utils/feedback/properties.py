@@ -85,7 +85,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 def _find_effect(
     probe: Probe, before: Observation, case: Case, changed: Case, select: Callable[[Tensor], Tensor]
 ) -> list[Tensor] | None:
-    """Return the selected part of the result before and after a change of the case, or None if the part stays equal.
+    """Return the selected part of the result before and after the case changes, or None if this part does not change.
 
     To prove that the change is the cause, the answer runs on the unchanged case again. If this run also gives a
     different result, return None: the answer may keep values between calls, so the cause is unknown.
@@ -114,8 +114,8 @@ def _past_change_message(past: list[Tensor], axis: int, size: int) -> str:
 
 
 def _scaled_past_change_message(past: list[Tensor], axis: int, factor: float) -> str | None:
-    # If an answer applies softmax to all positions, then masks and normalises again, a row can become 0. Such a row is
-    # not a leak, so rows with small numbers are ignored.
+    # An answer may apply softmax to all positions, and then mask and normalise the weights. This can turn a row into 0,
+    # which is not a leak, so rows with small numbers are ignored.
     rows = [t.movedim(axis, -2).flatten(0, -2) for t in past]
     comparable = [row.isfinite().all(1) & (row.abs().amax(1) > factor**0.5) for row in rows]
     leaks = ~torch.isclose(*rows, rtol=1e-4, atol=1e-5 * factor).all(1)
@@ -265,7 +265,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that an invalid input raises a ValueError. A result or a shape error from torch breaks the property.
+    """Check that the answer raises a ValueError for an invalid input, and not, for example, a shape error from torch.
 
     Args:
         init: the constructor's arguments.

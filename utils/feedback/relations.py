@@ -55,7 +55,7 @@ def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
 
 
 def _wrong_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
-    """Return the part of the result that the message describes; for a dict, all wrong parts; [] if a shape is wrong."""
+    """Return the part that the message describes, or all wrong parts of a dict; [] if any part has a wrong shape."""
     if any(part.yours.shape != part.expected.shape for part in probe.result_parts(trial)):
         return []
     parts = differing_parts(probe, trial)
@@ -88,7 +88,7 @@ def _factor(pairs: Pairs) -> str:
     if not all(abs(f) > 1e-6 and p.is_equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
         return ""
     if any(bool(((p.yours == 0) & (p.expected.abs() > 1e-6 * p.expected.abs().max())).any()) for p in pairs):
-        return ""  # some numbers are wrongly 0, even if the other numbers are multiples
+        return ""  # a number that is wrongly 0 is not a multiple, even if all other numbers are
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
         return "The numbers are almost right. Is something small added during the computation, or are numbers rounded?"
@@ -123,7 +123,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as 1/n, 1/√n or √n with a small integer n, such as " (1/√3)"; "" for integers, or if none fits."""
+    """Write a factor as 1/n, 1/√n or √n, as in " (1/√3)"; return "" for an integer, or if no small integer n fits."""
     if math.isclose(factor, round(factor), rel_tol=1e-4):
         return ""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
@@ -282,5 +282,5 @@ _OF_NUMBERS: tuple[Finder, ...] = (
     _moved,
     _rearranged,
 )
-_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # other finders would take these results for right
+_OF_NEARLY_EQUAL: tuple[Finder, ...] = (_rounded, _factor)  # other finders would treat these results as right
 _OF_BOOLS: tuple[Finder, ...] = (_opposite, _everywhere, _transpose, places, _moved)

@@ -21,7 +21,7 @@ from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
 FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search makes at most MOST_CALLS calls, or FEWEST_RUNS runs if that is more
-MOST_OTHERS = 2  # other wrong trials on which a repair is tested
+MOST_OTHERS = 2  # the maximum number of other wrong trials on which a repair is tested
 Form = Literal["call", "loop", "slices"]
 
 
@@ -132,7 +132,7 @@ class Repairer:
 
 
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
-    """Return the new result of each call that a repair changes; {} if the milestone has another shape."""
+    """Return the new result of each call that a repair changes; {} if the milestone's shape does not fit."""
     step, milestone = calls[repair.call], milestones[repair.milestone].value
     loop = [i for i, call in enumerate(calls) if (call.place, call.name) == (step.place, step.name)]
     axes = [axis for axis, size in enumerate(milestone.shape) if size == len(loop)]

@@ -55,7 +55,7 @@ def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
 def _literals(source: str) -> tuple[set[int], set[int]]:
     """Return two sets of integers above 2 in the code: possible sizes, and limits of a `range`.
 
-    Factors as in `4 * d`, axis numbers and default values are left out.
+    Factors (as in `4 * d`), axis numbers and default values are left out.
     """
     tree = parse_source(source)
     sizes, limits = set(), set()
@@ -163,7 +163,7 @@ def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]) -> int | None:
-    """Return the argument's axis whose size is expected in place of the size of `axis`; None if this is ambiguous."""
+    """Return the argument's axis that has the expected size, if `axis` has the wrong size; None if ambiguous."""
     value = probe.bind_arguments(trial.case).get(name)
     if not isinstance(value, Tensor) or axis >= value.dim():
         return None

@@ -87,7 +87,7 @@ def _without_facts(probe: Probe, trial: Trial) -> Any:
 
 
 def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
-    """Check the shape of each tensor. Of several wrong cases, only one with the fewest axes of size 1 is reported."""
+    """Check the shape of each tensor. If several cases are wrong, report only one with the fewest axes of size 1."""
     counts = {id(t): _size_one_axes(probe, t) for t in probe.trials if _has_wrong_shape(probe, t)}
     if counts and counts.get(id(trial)) != min(counts.values()):
         return None
@@ -120,7 +120,7 @@ def _size_one_axes(probe: Probe, trial: Trial) -> int:
 
 
 def _right_case_text(probe: Probe, wrong: Trial) -> str:
-    """Name a call that gives a right result, in a sentence with a leading space; "" if there is none."""
+    """Name a call whose result is correct, in a sentence with a leading space; "" if there is none."""
     right = (t.case for t in probe.trials if t.is_correct(probe.exercise) and not t.case.note)
     calls = (call_text(probe.exercise, case) for case in right)
     first = next((call for call in calls if call != call_text(probe.exercise, wrong.case)), None)
@@ -192,7 +192,7 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
 
 
 def _joined_axes(yours: Sequence[int], expected: Sequence[int]) -> list[int]:
-    """Return the neighbouring axes of `expected`, all longer than 1, that `yours` merges; [] if there are none."""
+    """Return the neighbouring axes of `expected` that `yours` merges, if all are longer than 1; otherwise return []."""
     for start, end in itertools.combinations(range(len(expected) + 1), 2):
         sizes, joined = expected[start:end], [*expected[:start], math.prod(expected[start:end]), *expected[end:]]
         if len(sizes) > 1 and min(sizes) > 1 and [*yours] == joined:

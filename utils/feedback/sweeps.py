@@ -39,7 +39,7 @@ from utils.feedback.phrases import article, call_text, change_text, error_summar
 # `_MAY_GIVE_NAN`, the answer may also give nan. If a lesson forbids this behaviour, a property tests it.
 _MAY_RAISE = ("dtypes", "numbers", "lists", "layouts", "large", "hidden numbers", "hidden rows")
 _MAY_GIVE_NAN = ("large", "hidden numbers", "hidden rows")
-CONDITIONS = ("sizes", "options", "numbers", "widths")  # a report may state the changes of these sweeps as a condition
+CONDITIONS = ("sizes", "options", "numbers", "widths")  # `find_condition` tries the changes that these sweeps make
 
 SWEEPS = {
     "state": "one object gets a shorter input, a longer input and the first input again, with and without gradients",
@@ -67,7 +67,7 @@ class Finding(NamedTuple):
 
 @functools.lru_cache(maxsize=128)
 def with_sweep_tolerance(exercise: Exercise, scale: float = 1.0) -> Exercise:
-    """Return the exercise with the tolerance of the sweeps, times `scale`, and without misconceptions.
+    """Return a copy of the exercise without misconceptions, and with `scale` times the tolerance of the sweeps.
 
     Every misconception is wrong on some case of the exercise, so an answer that is correct on all cases matches none.
     """
@@ -75,7 +75,7 @@ def with_sweep_tolerance(exercise: Exercise, scale: float = 1.0) -> Exercise:
 
 
 def applicable_sweeps(exercise: Exercise) -> list[str]:
-    """Return the names of the sweeps that apply to an exercise, without the sweeps in its `unswept`."""
+    """Return the names of the sweeps that apply to an exercise, except those in its `unswept`."""
     if exercise.kind == "value":
         return []
     names = [name for name in CASE_SWEEPS if name not in exercise.unswept and derived_cases(exercise, name)]
@@ -114,8 +114,8 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
     """Find a base case and a derived case such that the answer is correct on exactly one of them. Return both trials.
 
     The answer is wrong on some of the exercise's cases. The change from one case to the other is a condition under
-    which the answer is wrong. If the base case is wrong, only a change of an option or a larger result counts, because
-    a result of size 1 is often right by chance.
+    which the answer is wrong. If the base case is wrong, the derived case must change an option or
+    have a larger result, because a result of size 1 is often right by chance.
     """
     tolerant, bases = with_sweep_tolerance(exercise), {}  # a result near the tolerance is neither right nor wrong
 
@@ -136,7 +136,7 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
 
 
 def _scale(observation: Observation) -> float:
-    """Return the largest absolute value of the numbers in a result, at most 1."""
+    """Return the largest absolute value in a result, capped at 1; for several tensors, the lowest of their maxima."""
     numbers = [t.detach().abs().max() for t in collect_tensors(observation.value) if is_float(t) and t.numel()]
     return min([1.0, *(float(n) for n in numbers if 0 < n < math.inf)])
 
@@ -157,7 +157,7 @@ def _require_all_runs(observations: list[Observation], count: int) -> list[Obser
 
 
 def _sweep_limits(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Test sizes larger than a number in the code, and float arguments near such a number. Results are not cached."""
+    """Test sizes above a limit in the code, and float arguments near a number in the code. Results are not cached."""
     oracle, code = make_runner(exercise, exercise.oracle), runner.inspect_code()
     for base in base_cases(exercise)[:1]:
         sizes = [

@@ -58,7 +58,7 @@ def load_tokenizer() -> PreTrainedTokenizerFast:
 def wrap_backend(backend: Tokenizer) -> PreTrainedTokenizerFast:
     """Return a transformers tokenizer that uses `backend`.
 
-    It has transformers' general class, because GPT-2's own class takes 0.3 s longer to import and adds nothing.
+    Use the general class of transformers. GPT-2's own class takes 0.3 s longer to import and adds nothing.
     """
     from transformers import PreTrainedTokenizerFast
 

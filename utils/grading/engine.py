@@ -60,7 +60,7 @@ from utils.grading.runner.isolation import ResourceLimits
 VERDICT_FOLDERS = (*MOUNTED_PACKAGES, "checks", "grading/judge", "grading/runner")
 ATTEMPTS = 3  # maximum number of attempts for a submission whose worker process dies
 LIMITS = ResourceLimits()
-POLL_INTERVAL = 0.5  # seconds between two checks for results of other processes
+POLL_INTERVAL = 0.5  # seconds between checks for results from other processes
 END: Any = object()
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # These affect all results.
 
@@ -263,7 +263,7 @@ def grade(
 
 
 def _write(out: Path, result: LessonResult, done: GradingSummary) -> bool:
-    """Write a result, and return whether the submission was graded. If not, name the submission in `done`.
+    """Write a result, and return whether the submission was graded. If not, add it to `done.lost_submissions`.
 
     Raises:
         OSError: the disk is full or defective, so other results could not be written either.
@@ -364,7 +364,7 @@ def _grade_all(
                     yield future.result()
                 except SandboxError:
                     raise
-                except Exception as error:  # A worker died: a local pool loses all tasks, Dask only this task.
+                except Exception as error:  # A worker died. A local pool loses all tasks; Dask loses only this one.
                     if attempt + 1 < ATTEMPTS:
                         retries.append((task, attempt + 1))
                     else:

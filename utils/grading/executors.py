@@ -53,7 +53,7 @@ def dask_executor(address: str, unencrypted: bool = False) -> Iterator[tuple[Exe
 
 
 def _is_this_machine(host: str) -> bool:
-    """Return whether an address belongs to this machine: a server can listen only on such an address."""
+    """Return whether an address belongs to this machine, that is, whether a server can listen on it."""
     try:
         with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             return True

@@ -198,7 +198,7 @@ def write_answers(path: Path, answers: list[Answer]) -> None:
 def format_verdict(report: Report) -> str:
     """Return the reason of a report, and the name of its misconception, property or relation, if any.
 
-    A difference without such a name is called "milestone" if the report names the wrong step.
+    If a "difference" report has no such name but names the wrong step, the name is "milestone".
     """
     step = "milestone" if report.trace and report.reason == "difference" else None
     name = report.misconception or report.property or report.relation or step

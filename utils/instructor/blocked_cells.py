@@ -34,7 +34,7 @@ class _NameState:
 
     def __init__(self) -> None:
         self.unset: set[str] = set()
-        self.classes: set[str] = set()  # the classes that exist, finished or not
+        self.classes: set[str] = set()  # the classes that have been defined, even if they are unfinished
         self.uses: dict[str, set[str]] = {}  # maps a definition's name to the global names in its body
 
     def run(self, cell: Cell, unset: set[str]) -> bool:
@@ -79,7 +79,7 @@ class _NameState:
 
 
 def _deferred_part(node: ast.stmt) -> ast.AST | None:
-    """Return the function, class or lambda that a statement defines, or None. Most of its code runs only in a call."""
+    """Return the function, class or lambda that a statement defines, or None. Most of it runs only when called."""
     if isinstance(node, _DEFINITIONS):
         return node
     value = getattr(node, "value", None) if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
@@ -87,7 +87,7 @@ def _deferred_part(node: ast.stmt) -> ast.AST | None:
 
 
 def _forwarded_names(node: ast.AST) -> list[ast.Name]:
-    """Return the names that an expression only passes on, such as `f` in `g = f` and `pair = (f, 1)`."""
+    """Return the names that an expression passes on without using them, such as `f` in `g = f` and `pair = (f, 1)`."""
     if isinstance(node, ast.Name):
         return [node]
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
@@ -100,7 +100,7 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 def _used_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names whose values a statement needs when it runs.
 
-    Leave out names that the statement only defines or only passes on, for example to `TOLERANT_CALLS`.
+    Leave out names that the statement only defines, and names that it only passes on, as to `TOLERANT_CALLS`.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

@@ -260,8 +260,8 @@ def _student_pair(stripped: StrippedLesson, path: Path) -> tuple[str, dict]:
 
 
 def _write_options(lines: list[str], cell: Cell, metadata: dict) -> None:
-    """Write the cell's metadata after the language of its opening fence."""
-    magic = lines[cell.line - 1].startswith("```")  # here, the opening fence represents the cell's `%%bash` line
+    """Write the cell's metadata into its opening fence, after the language."""
+    magic = lines[cell.line - 1].startswith("```")  # the opening fence of a `%%bash` cell is its first line
     row = cell.line - 1 if magic else cell.line - 2
     opening = re.match(r"(`+)\s*(\S+)", lines[row])
     assert opening  # every code cell has an opening fence

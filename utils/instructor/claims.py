@@ -1,7 +1,7 @@
 """List the claims in the lessons, each with the test that supports it, and find new claims without a test.
 
 A mark on a test in `tests/course/` quotes the words of the lesson that the test supports. `@pytest.mark.claim("…")`
-marks a test that removes the cause that the lesson names, and observes that the effect disappears.
+marks a test that removes the cause named in the lesson, and checks that the effect disappears.
 `@pytest.mark.observed("…")` marks a test that measures what the lesson reports. `docs/claims.md` is generated from
 these marks.
 """
@@ -99,7 +99,7 @@ def write_page(root: Path = ROOT) -> None:
 
 
 def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
-    """Return a lesson's causal sentences that are new since the last commit and that no test quotes.
+    """Return a lesson's causal sentences that were added since the last commit and are not quoted by any test.
 
     Outside a git repository, there is no last commit, and the result is empty.
     """

@@ -86,7 +86,7 @@ def _occurs_in(answer: str, text: str) -> bool:
 
 
 def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """Return one line for each complete answer in a file, if the answer has at least four informative lines.
+    """Return one line for each complete answer of at least four informative lines that a file contains.
 
     This check is for files that learners need but do not study. Such files may contain single lines of an answer, for
     example as part of a wrong answer.
@@ -214,7 +214,7 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
-    """Format a fault with its place: the visible source line that contains `text`, otherwise the student's file."""
+    """Format a fault. Its place is the visible source line with `text`, or the student's file if there is none."""
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]

@@ -16,7 +16,7 @@ MINUTES_PER_TRANSFER_EXERCISE = 6
 MINUTES_PER_QUESTION = 1  # a prediction or a quiz
 STEP = 5  # A lesson states its time as a multiple of five minutes.
 
-# An optional section ends at the next heading or at the line that leads to the next lesson.
+# An optional section ends at the next `##` heading or at the line that begins with `**Next:**`.
 _OPTIONAL = re.compile(r"(?ms)^## [^\n]*\(optional\)$.*?(?=^## |^\*\*Next:\*\*|\Z)")
 _PROGRESS = re.compile(r"(?m)^progress\(\)")
 _STATED = re.compile(r"(?<=\*\*Time:\*\* )\d+(?= minutes)")

@@ -58,7 +58,7 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     tree.body = [node for node in tree.body if not _is_check(node)]
     tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
     function = (_wrap_value if exercise.kind == "value" else _rename_definition)(tree, exercise.name, name)
-    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # short strings, which `ruff format` can wrap
+    parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # so that `ruff format` can wrap the text
     entry = f'"{id}": Wrong({name}, {" ".join(parts)}),'
     stub_tree = ast.parse(function)
     free_names = read_names(function).difference(bound_names(stub_tree), dir(builtins))

@@ -1,9 +1,9 @@
 """Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
 A mutant is the answer's source with one change that a learner could make: a different operator or axis, a missing line,
-swapped arguments. If the check rejects a mutant, it names a misconception, explains the fault, or only reports
-different numbers. If a mutant passes, it must also agree with the answer on cases that the check does not use.
-Otherwise, the check has a gap.
+swapped arguments. If the check rejects a mutant, its message names a misconception, explains the fault, or only
+reports different numbers. If a mutant passes, it must also agree with the answer on cases that the check does not
+use. Otherwise, the check has a gap.
 
 One worker process runs all mutants. If a mutant does not terminate, the process is killed and replaced.
 """
@@ -39,7 +39,7 @@ TABLE = lessons.ROOT / "docs" / "mutants.md"
 PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the table
 # Wall-clock limit for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` CPU seconds.
 SECONDS = 60.0
-SEEDS = range(2, 7)  # seeds of the cases for passing mutants; the check itself uses seeds 0 and 1
+SEEDS = range(2, 7)  # seeds of the further cases for mutants that pass; the check itself uses seeds 0 and 1
 MEMORY = 4 << 30  # additional bytes that the worker may allocate, in case a mutant builds an endless list
 
 NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
@@ -85,7 +85,7 @@ def _classify_report(report: Report) -> str:
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
     """Return the name of a case on which a passing answer differs from the reference, or "" if there is none.
 
-    Compared with the check's cases, these cases have different seeds and sizes, and larger and smaller numbers.
+    These cases have other seeds and sizes than the check's cases, and both larger and smaller numbers.
     """
     exercise = answers.exercise
     if exercise.kind == "value":
@@ -116,7 +116,7 @@ def find_difference(answers: AnswerFactory, answer: Any) -> str:
 
 
 def iter_unseen_cases(exercise: Exercise) -> Iterator[tuple[str, Case]]:
-    """Yield cases that the check does not use: the check's cases with different numbers, or with one change."""
+    """Yield cases that the check does not use: cases from other seeds, and cases with one property changed."""
     for seed in SEEDS if exercise.has_random_cases else ():
         for i, case in enumerate(exercise.sample_cases(seed)):
             yield f"seed {seed}, case {i}", case
@@ -282,7 +282,7 @@ def table_row(tally: MutantTally) -> tuple[int, ...]:
 
 
 def explained_percent(row: Sequence[int]) -> int:
-    """Return the percentage of rejected mutants whose outcome is NAMED, EXPLAINED or STOPPED, rounded down.
+    """Return the percentage of the rejected mutants that are NAMED, EXPLAINED or STOPPED, rounded down.
 
     A result of 100 therefore means that every message explains the fault.
     """
@@ -290,9 +290,10 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of NAMED or EXPLAINED mutants among rejected mutants that are not STOPPED, rounded down.
+    """Return the percentage of the rejected mutants that are NAMED or EXPLAINED, rounded down.
 
-    STOPPED mutants raise an error that torch explains. Only the check can explain the faults of the other mutants.
+    STOPPED mutants do not count, because torch explains their errors. Only the check can explain the faults of the
+    other mutants.
     """
     ran = row[2] + row[3] + row[5]
     return 100 * (row[2] + row[3]) // ran if ran else 100

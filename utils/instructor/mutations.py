@@ -212,7 +212,7 @@ def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
 
 
 def _stored_attributes(tree: ast.AST) -> dict[str, str]:
-    """Return the attributes that a class stores on self, each with the name of the function that creates its value."""
+    """Map each attribute that a class stores on self to the function or expression that creates its value."""
     stored = {}
     for node, _ in _iter_nodes(tree):
         if isinstance(node, ast.Assign):

@@ -25,9 +25,9 @@ from utils.lessons import ROOT
 from utils.lessons.updates import UPDATES, record_updates
 
 FOLDER = "attention"  # the folder in a learner's home that nbgitpuller creates
-_TRAILER = "Published-by"  # begins a line that this module adds to each commit message
+_TRAILER = "Published-by"  # the key of the line that this module adds to each commit message
 _MAKER = "coginst publish"
-_README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for learners on a hub, who install nothing
+_README = Path(__file__).parent / "templates" / "hub" / "README.md"  # for a hub, where learners install nothing
 _DEPLOYMENT = "deploy/hub"  # an administrator installs the hub from the same branch
 # Files that learners and their programs write beside the lessons. A pull leaves these files unchanged.
 _UNTRACKED = ".venv/\n*.egg-info/\n__pycache__/\n.ipynb_checkpoints/\n.progress.json*\n.workspaces/\n.home/\n"
@@ -95,7 +95,7 @@ def publish(branch: str, with_solutions: Iterable[str] = (), root: Path = ROOT) 
 
 
 def iter_published_copies(stem: str, root: Path = ROOT) -> Iterator[tuple[str, bytes]]:
-    """Yield the file name and the content of a lesson's student copies, for each published release in the clone.
+    """Yield the name and the content of each student copy of a lesson, from every published release in the clone.
 
     Yield nothing if git is not installed, or if `root` is not in a clone.
     """
@@ -167,7 +167,7 @@ def _require_branch_name(root: Path, branch: str) -> None:
 
 
 def _last_release(root: Path, branch: str) -> str | None:
-    """Return the last commit of the branch, local or on a remote, or None if there is no such branch.
+    """Return the last commit of the local or remote branch, or None if there is no such branch.
 
     Raises:
         PublishError: the local and remote copies of the branch have diverged.
@@ -180,7 +180,7 @@ def _last_release(root: Path, branch: str) -> str | None:
     }
     if not tips:
         return None
-    # If one tip reaches all other tips, it reaches as many commits as all tips together.
+    # If all other tips are ancestors of one tip, this tip reaches as many commits as all tips together.
     newest = max(tips.values(), key=lambda commit: _count_commits(root, commit))
     if _count_commits(root, *tips.values()) > _count_commits(root, newest):
         raise PublishError(

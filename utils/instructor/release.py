@@ -308,7 +308,7 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Return one line for each student's copy in the zip that `make lab` would change when it builds the lessons."""
+    """Return one line for each outdated student's copy in the zip: a build by `make lab` would change it."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:

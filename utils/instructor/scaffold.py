@@ -94,7 +94,7 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
 
 
 def _search(pattern: str, text: str) -> re.Match[str]:
-    """Return the first match of a pattern that always occurs in the text."""
+    """Return the first match of the pattern, which must occur in the text."""
     match = re.search(pattern, text)
     assert match, pattern
     return match
@@ -112,7 +112,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 
 
 def _extend_import(text: str, module: str, template: str) -> str:
-    """Extend the text's import from `module` with the names that the template imports, and return the text."""
+    """Return the text, with the template's imports from `module` added to its own imports."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
     names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):

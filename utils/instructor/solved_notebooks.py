@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
 class SolveError(ValueError):
-    """A lesson fails although it has its reference answers. The message names the line of the failed cell."""
+    """A lesson fails even with its reference answers. The message names the line of the failed cell."""
 
 
 def solved_cells(lesson: Lesson) -> list[Cell]:

@@ -18,7 +18,7 @@ from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 @dataclass
 class StudentCell:
-    """A cell in the student's copy, the names that have no value until the student answers, and the removed lines."""
+    """A cell in the student's copy, with the removed lines and the names that are unset until the student answers."""
 
     kind: str
     source: str
@@ -250,7 +250,7 @@ class _CodeRendering:
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
     def _stub(self, at: ast.stmt, removed: Collection[ast.stmt]) -> list[str]:
-        """Return the stub that replaces the statements `removed`, indented like the statement `at`."""
+        """Return the stub for the statements in `removed`, with the indentation of the statement `at`."""
         line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]

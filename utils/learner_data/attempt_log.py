@@ -32,8 +32,8 @@ def log_path(progress: Path) -> Path:
 def append_attempt(progress: Path, attempt: Mapping[str, Any]) -> None:
     """Append an attempt to the log that belongs to a progress file, unless the log is full.
 
-    Print a warning, once per process, if the log cannot be written. Each line gets a random id, by which `merge_logs`
-    recognises a line that both logs contain.
+    Print a warning, once per process, if the log cannot be written. Each line gets a random id, so that
+    `merge_logs` can recognise a line that both logs contain.
     """
     line = _format_line({"id": os.urandom(8).hex(), **attempt})
     path = f"{progress}{SUFFIX}"  # a string, because creating a Path would take a tenth of this function's time

@@ -45,10 +45,10 @@ def notebook_folder() -> Path:
 
 
 def belongs_to_user(path: Path) -> bool:
-    """Tell whether the file or folder certainly belongs to this user.
+    """Tell whether it is certain that the file or folder belongs to this user.
 
-    On Windows, files have no user id. On a hub, the users of all containers may have the same user id. In both
-    cases, the path must be in the user's home folder.
+    On Windows, files have no user id. On a hub, the users in different containers may have the same user id. In
+    both cases, the path must be in the user's home folder.
     """
     try:
         if sys.platform != "win32" and path.stat().st_uid != os.geteuid():

@@ -26,8 +26,8 @@ from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 NAME = ".progress.json"
-# Keys of the file that are not names of lessons. The value of LAST_ATTEMPT is a time; the log contains only the minutes
-# between attempts.
+# Keys of the file that are not names of lessons. LAST_ATTEMPT stores a time, because the log contains only the
+# minutes between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
 _OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
@@ -142,7 +142,7 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 def stored_seed(new_seed: str) -> str | None:
     """Return the learner's seed. If the file contains no seed, store `new_seed` first.
 
-    Return None if progress is disabled or the file cannot be written: a seed that is not stored would change at the
+    Return None if progress is disabled or the file cannot be written, because an unstored seed would change at the
     next call.
     """
     seed = _read_seed()
@@ -243,7 +243,7 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
 
 @functools.cache
 def _migrate_old_files(path: Path) -> None:
-    """Move the progress file and the learner's sentence from the folder of older versions, if this user owns them."""
+    """Move this user's progress file and example sentence out of the folder that older versions of the course used."""
     old = lessons.ROOT / NAME
     sentence = old.with_name(f"{NAME}.sentence")
     with contextlib.suppress(OSError, ValueError):
@@ -300,7 +300,7 @@ def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> N
 
 
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Read the file, apply `change`, and replace the file. Hold its lock if possible. Rename a damaged file.
+    """Read the file, apply `change`, and replace the file. Lock it meanwhile, if possible. Rename a damaged file.
 
     If `change` returns an attempt, add the attempt to the log. The attempt stays in the log even if the file cannot be
     written afterwards.
@@ -318,7 +318,7 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
         attempt = change(content)
         text = json.dumps(content, sort_keys=True)  # with `indent`, json is slow
         if attempt:
-            append_attempt(path, attempt)  # before the file is written, because appending is slower afterwards
+            append_attempt(path, attempt)  # first, because appending is slower after the file is written
         write_atomically(path, text)
 
 
@@ -329,7 +329,10 @@ def _warn_not_saved(path: Path, why: str) -> None:
 
 @contextlib.contextmanager
 def _exclusive_access(path: Path) -> Iterator[None]:
-    """Hold the lock of `path`. After LOCK_TIMEOUT seconds, continue without it, at the risk of losing one entry."""
+    """Hold the lock of `path`.
+
+    If it is not free within LOCK_TIMEOUT seconds, continue without it. One entry may then be lost.
+    """
 
     def continue_without_lock() -> None:
         raise TimeoutError

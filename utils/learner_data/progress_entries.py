@@ -54,7 +54,7 @@ def _is_amount(value: object) -> bool:
 
 
 def is_time(value: object) -> bool:
-    """Tell whether the value is a text with a time in UTC, in ISO 8601 format."""
+    """Tell whether the value is a string with a UTC time in ISO 8601 format."""
     try:
         return isinstance(value, str) and datetime.fromisoformat(value).tzinfo == timezone.utc
     except ValueError:

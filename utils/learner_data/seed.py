@@ -1,6 +1,6 @@
-"""Use a learner's seed to choose the transfer exercise that the learner gets from each family.
+"""Assign each learner one transfer exercise from each family, based on the learner's seed.
 
-The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the member's number in its
+The seed is six characters. A task code such as `K7F2QX-3` consists of the seed and the exercise's number in its
 family. The notebook stores the task code in an output, so grading knows which task the learner got.
 """
 
@@ -24,7 +24,7 @@ _CODE = re.compile(rf"{TITLE} \(([A-Z0-9]{{{LENGTH}}})-(\d+)\)")
 
 
 class TaskCode(NamedTuple):
-    """The learner's seed, and the member's number, counted from 1."""
+    """The learner's seed, and the exercise's number in its family, counted from 1."""
 
     seed: str
     number: int

@@ -72,6 +72,6 @@ def read_attempts() -> list[Attempt]:
 
 @functools.cache
 def _stems() -> dict[str, str]:
-    """Map each lesson's name without its number, as in the log, to the name with the number."""
+    """Map each lesson name as the log writes it ("simplified_attention") to its stem ("02_simplified_attention")."""
     folders = (lessons.ROOT / "course", lessons.ROOT / "solutions")
     return {path.stem[3:]: path.stem for folder in folders for path in lessons.all_lessons(folder)}

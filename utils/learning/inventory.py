@@ -22,7 +22,7 @@ FORMS = {1: "a", 2: "b", 3: "a"}  # the form of each sitting
 OCCASIONS = {1: "before the course", 2: "after the course", 3: "four weeks after form B"}
 PAUSE = timedelta(days=28)  # between the second and the third sitting
 FIRST_LESSON, LAST_LESSON = "start_here", "where_the_answer_comes_from"
-MINUTES = 10  # the duration of a form; also the longest time that counts for one item
+MINUTES = 10  # the time for a form; also the maximum time recorded for one item
 
 
 def read_inventory() -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Sitting:
         return {"id": item.id, "question": item.question, "code": item.code, "choices": self.choices[item.id]}
 
     def _restore_state(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the state of the widget, with the index of each choice (-1 for a skipped item) and the minutes."""
+        """Return the widget's state: for each stored item, the index of the choice (-1 if skipped) and the minutes."""
         chosen, minutes = {}, {}
         labels = {item.id: [item.choices[text] for text in self.choices[item.id]] for item in self.items}
         for stored in entry.get("items", ()):
@@ -107,7 +107,7 @@ class Sitting:
         return {"place": "intro", "chosen": chosen, "minutes": minutes, "result": None}
 
     def handle_message(self, widget: Widget, message: Any) -> None:
-        """Record the choices in `{"event": "chosen", "chosen", "minutes", "done"}`. Ignore all other messages.
+        """Record the choices from a message `{"event": "chosen", "chosen", "minutes", "done"}`. Ignore other messages.
 
         If `done` is true, complete the sitting, and show its result in the widget.
         """

@@ -1,8 +1,8 @@
 """Schedule the questions of the course. Each is asked again shortly before the learner would forget the answer.
 
 The first answer to a prediction or a quiz creates a card of FSRS (package `fsrs`,
-https://github.com/open-spaced-repetition/py-fsrs). FSRS estimates how long the learner remembers the answer, from all
-earlier answers to this question.
+https://github.com/open-spaced-repetition/py-fsrs). From all earlier answers to a question, FSRS estimates how long the
+learner will remember the answer.
 
 | answer | rating | first interval |
 |---|---|---|
@@ -11,9 +11,9 @@ earlier answers to this question.
 | right, fairly sure, or confidence not stated | Good | 2 days |
 | right, certain | Easy | 8 days |
 
-All intervals are whole days. FSRS's own repetition within minutes is switched off, because `progress().warm_up()`
-already repeats a failed question. A review never changes the answer that was recorded in the lesson. If the learner
-answers a question in the lesson again, the schedule of the question continues with the new answer.
+All intervals are whole days. FSRS can also repeat a question within minutes. This is switched off, because
+`progress().warm_up()` already repeats a failed question. A review never changes the answer that was recorded in the
+lesson. If the learner answers a question in the lesson again, the new answer updates the question's schedule.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def select_questions(questions: Iterable[Question], n: int) -> list[Question]:
     """
     every, seen, ranks = list(questions), Counter[str](), []
     for question in every:
-        ranks.append(seen[question.lesson])  # how many questions of this lesson come earlier
+        ranks.append(seen[question.lesson])  # the number of earlier questions from this lesson
         seen[question.lesson] += 1
     chosen = sorted(range(len(every)), key=lambda i: (ranks[i], i))[:n]
     return _separate_neighbours([every[i] for i in sorted(chosen)])
@@ -142,7 +142,7 @@ def _scheduler() -> Scheduler:
 
 
 def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: datetime) -> Card:
-    """Return a question's FSRS card after the learner's latest answer, which is from a review or from the lesson."""
+    """Return a question's FSRS card, updated with the latest answer from a review or from the lesson."""
     from fsrs import Card, State
 
     answered = last = _parse_time(entry["when"], now)
@@ -178,7 +178,7 @@ def find_questions() -> dict[str, tuple[str, str]]:
 
 
 def _questions_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts and contexts of the questions in a lesson; none if a learner's edits made it unreadable."""
+    """Yield the text and context of each question in a lesson. Yield nothing if the lesson cannot be read."""
     try:
         cells = lessons.read_lesson(path).cells
     except lessons.LessonError:

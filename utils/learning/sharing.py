@@ -31,7 +31,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 class SharedFileError(ValueError):
-    """A shared file is rejected; the message is a sentence that names the field."""
+    """A shared file was rejected. The message gives the reason and, if possible, the field."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

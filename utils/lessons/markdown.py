@@ -125,7 +125,7 @@ class _CellReader:
         return kind, magic + "\n".join(self.lines[1:end]), self.offset + 2 - bool(magic), metadata
 
     def _skip_blank(self, following: int, explicit: bool) -> None:
-        """Skip the blank line that separates two cells, or both blank lines after a closing fence or marker."""
+        """Skip one blank line after a cell, or one or two blank lines after a closing fence or marker."""
         blank = [not line.strip() for line in self.lines[following : following + 3]]
         if blank[:2] == [True, False]:
             following += 1

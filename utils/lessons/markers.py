@@ -44,7 +44,7 @@ class MarkerFault(Exception):
 
 @dataclass(frozen=True)
 class Region:
-    """The rows of a cell that a marker or a pair of markers covers: from `start` to `end` (0-based, `end` excluded).
+    """A marked region of a cell: the rows from `start` to `end` (0-based, `end` excluded).
 
     The markers of a pair (ANSWER, NOTE) are in the first and the last row. A single marker (LINE, STUB) is a comment on
     one of the rows.

@@ -1,4 +1,4 @@
-"""Find the names that code binds and the names that it reads, in a syntax tree or in a code object."""
+"""Find the names that a syntax tree or a code object binds or reads."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
 
 
 def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
-    """Return the global names that a code object reads, on one line or on all lines.
+    """Return the global names that a code object reads, on line `line` or on all lines.
 
     Names that only nested functions read are left out; `nested_code` returns the code of these functions.
     """

@@ -51,7 +51,7 @@ def unfinished_name(error: BaseException) -> str | None:
 def has_code_after_stub(source: str, name: str) -> bool:
     """Return whether an answer was written below its stub's `raise`, where it never runs.
 
-    A last line that the lesson provides, such as `return state`, does not count as an answer.
+    A final line such as `return state` does not count as an answer, because the lesson may provide it.
 
     Args:
         source: the source of the functions.

@@ -45,7 +45,7 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError]:
-    """Return the parse error of a cell, under each name that the cell seems to define.
+    """Map each name that a cell seems to define to the cell's parse error.
 
     The dict is empty if the cell parses. The line in the error is relative to the cell.
     """

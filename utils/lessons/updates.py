@@ -68,7 +68,7 @@ def record_updates(before: Releases, after: Releases, earlier: bytes = b"") -> b
 
 
 def find_outdated_cells(path: Path) -> list[Update]:
-    """Return the changes by releases that are missing from the learner's copy of a lesson at `path`."""
+    """Return the updates that are missing from `path`, the learner's copy of a lesson."""
     try:
         updates = _parse_updates((path.parent / UPDATES).read_bytes()).get(path.stem, [])
         sources = [cell.source.strip() for cell in read_lesson(path).cells] if updates else []
@@ -83,7 +83,7 @@ def _is_outdated(update: Update, sources: list[str]) -> bool:
     if after in sources:
         return False
     old, new = _lines_to_keep(before), _lines_to_keep(after)
-    if old.keys() == new.keys():  # only the gap or the order of the lines changed
+    if old.keys() == new.keys():  # only stubs, empty lines or the order of lines changed
         return before in sources
     found = [_find_copy(lines, sources) for lines in (old, new)]
     # If the learner has duplicated the cell, a pull changes only one of the two cells.
@@ -95,8 +95,8 @@ def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
     """Tell whether a learner's cell lacks a change. The learner may have edited any of its lines.
 
     Each line of the learner's cell is matched with the most similar old or new line. The change is missing in three
-    cases: an added line has no match, a removed line is still there, or the learner has an edited form of a line that
-    was removed without a replacement.
+    cases: an added line has no match, a removed line is still there, or a line that was removed without a replacement
+    is still there in an edited form.
     """
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     known = {**old, **new}
@@ -121,8 +121,8 @@ def _find_origin(line: str, originals: Collection[str]) -> str | None:
 def _resemblance(original: str, copy: str) -> int:
     """Measure how much of an original a copy contains.
 
-    The result is the sum of the squared lengths of the runs of words that both texts contain. It is 0 if the copy
-    contains less than the share `_MOST` of the original's words. The learner's own words in the copy do not count.
+    The result is the sum of length² over all runs of words that both texts contain. It is 0 if the share of the
+    original's words in the copy is below `_MOST`. The learner's own words in the copy do not count.
     """
     words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
     if (Counter(words) & Counter(own)).total() < _MOST * len(words):

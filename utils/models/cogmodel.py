@@ -89,7 +89,7 @@ def train_and_publish(
     build: Callable[[int, int, int], nn.Module] | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
-    """Train and measure a model, and write either all files of the folder `out` or none.
+    """Train and measure a model, and write its files to the folder `out`: either all or none.
 
     With `replace`, `out` may contain an older version, which is then replaced.
 

@@ -1,7 +1,8 @@
-"""Provide data, tokenizer, training and model for lesson 08. The model repeats a word as a command requires.
+"""Provide data, tokenizer, training and model for lesson 08.
 
-It continues ``minecraft echo`` with `` minecraft.``, and ``minecraft upper`` with `` MINECRAFT.``. Each text ends with
-token 0, which means *stop* and also pads the shorter texts in a batch.
+The model repeats a word in the form that a command specifies. It continues ``minecraft echo`` with `` minecraft.``, and
+``minecraft upper`` with `` MINECRAFT.``. Each text ends with token 0, which means *stop* and also pads the shorter
+texts in a batch.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class CharTokenizer:
         return self._tokenizer.decode([flat] if isinstance(flat, int) else list(flat))
 
     def batch_decode(self, rows: Iterable[int | Iterable[int] | Tensor]) -> list[str]:
-        """Decode each row. If the rows are single ids, each id becomes one character."""
+        """Decode each row. A row may also be a single id, which becomes one character."""
         return [self.decode(row) for row in rows]
 
 
@@ -217,7 +218,7 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
     """Return the share of texts in which every token of the answer, including the stop token, is predicted correctly.
 
-    Each token is predicted from the correct tokens before it. Greedy generation is correct if and only if all these
+    Each prediction gets the correct earlier tokens as input. Greedy generation is correct if and only if all these
     predictions are correct.
     """
     predicted = model(tokens[:, :-1]).argmax(-1)
@@ -226,7 +227,7 @@ def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[
 
 @torch.no_grad()
 def tokens_right(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
-    """Return the share of answer tokens that are predicted correctly, each from the correct tokens before it."""
+    """Return the share of answer tokens that are predicted correctly, given the correct tokens before them."""
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float((predicted == tokens[:, 1:])[asked[:, 1:]].float().mean())
 
@@ -335,7 +336,7 @@ def attention_patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) ->
 def copying_weights(
     model: LessonModule, prompt: str
 ) -> tuple[Float[Tensor, "layers letters seq"], list[str], list[str]]:
-    """Return each layer's attention weights while the correct answer to `prompt` is written.
+    """Return each layer's attention weights at the positions that predict the correct answer to `prompt`.
 
     Returns:
         The weights, with one row for each letter in the answer (the row of the position that predicts it); the letters,

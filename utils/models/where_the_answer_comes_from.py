@@ -133,7 +133,7 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return the slice of a head's entries in the last dimension of queries, keys, values or merged results."""
+    """Return a slice of the last dimension: a head's entries in queries, keys, values or merged results."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 

@@ -1,4 +1,4 @@
-"""Display the result of `check`, `hint` and other functions of the course even if it is not the last line of a cell.
+"""Display results of `check`, `hint` and other course functions even if the call is not in the last line of a cell.
 
 IPython displays only the value of a cell's last line. Without this module, `check(answer)` above another line would
 show nothing.

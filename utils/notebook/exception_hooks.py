@@ -115,7 +115,7 @@ def _show_notice(text: str) -> None:
 
 
 def _explain_error(error: BaseException, source: str) -> str:
-    """Explain an error in a cell that should compute a value for a check. Return "" if there is no explanation."""
+    """Explain an error in a cell that passes a value to `check`. Return "" if there is no explanation."""
     if not re.search(r"(?m)^check\(\w+=", source):
         return ""
     from utils.exercises.observe import Failure
@@ -125,7 +125,7 @@ def _explain_error(error: BaseException, source: str) -> str:
 
 
 def is_defined_above(name: str | None, source: str) -> bool:
-    """Tell whether this kernel's notebook defines `name` in a cell above the cell with this source."""
+    """Tell whether this kernel's notebook defines `name` above the cell with the text `source`."""
     path = Path(os.environ.get("JPY_SESSION_NAME", ""))  # set by Jupyter to the path of the kernel's notebook
     if not name or not path.is_file():
         return False

@@ -79,9 +79,9 @@ class LessonProgress:
             address = Path(os.path.relpath(self.path)).as_posix()
         except (ValueError, OSError):  # the lesson is on a different drive, or the folder was deleted
             return None
-        # The link uses the cell's id, not its heading, because JupyterLab cannot find a heading in a cell that has not
-        # been in view and is therefore not rendered. In a notebook that is already open, JupyterLab scrolls to the
-        # cell but does not activate it, because its `setFragment` activates only cells that are not rendered yet.
+        # The link uses the cell's id, not its heading. JupyterLab renders a cell only when it comes into view, and
+        # cannot find its heading before. In a notebook that is already open, JupyterLab scrolls to the cell but does
+        # not activate it, because its `setFragment` activates only cells that are not rendered yet.
         # Notebook 7 opens the notebook at the top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
 

@@ -23,7 +23,7 @@ def _prepare_lesson() -> None:
     for variable, first in (("PYTHONPATH", root), ("PATH", Path(sys.executable).parent)):  # for `!python` and `!pip`
         os.environ[variable] = os.pathsep.join(filter(None, [str(first), os.environ.get(variable)]))
     # The tensors in the lessons are tiny. On a busy machine, OpenMP's threads spin while they wait for each other, so
-    # 300 training steps in lesson 03 take 10 s instead of less than 1 s. Passive threads sleep.
+    # 300 training steps in lesson 03 take 10 s instead of less than 1 s. With the passive policy, they sleep instead.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     importlib.import_module("utils.notebook.exception_hooks")  # importing `utils` registers the exception hook
 

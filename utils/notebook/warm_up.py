@@ -1,4 +1,4 @@
-"""Ask questions that are due for review, and repeat a question that is answered wrongly."""
+"""Ask questions that are due for review, and repeat a question after a wrong answer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WarmUp:
             print(self)
 
     def make_box(self) -> Any:
-        """Return a box with one widget for each question. A question that is answered wrongly is appended again."""
+        """Return a box with one widget for each question. After a wrong answer, its question is appended again."""
         from ipywidgets import VBox
 
         box = VBox()

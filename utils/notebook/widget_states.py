@@ -1,7 +1,8 @@
 """Keep the states of widgets in a saved notebook after its kernel has ended.
 
 JupyterLab saves only the states of widgets that are connected to the running kernel. If a learner restarts the kernel,
-or opens the notebook on another day, the next save would remove all explorers that are still in the outputs.
+or opens the notebook on another day, the next save would drop the states of all explorers that the outputs
+still show.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ STATES = "application/vnd.jupyter.widget-state+json"
 
 
 def lost_widgets(notebook: Mapping[str, Any]) -> set[str]:
-    """Return the ids of the widgets that appear in a notebook's outputs, but whose states are missing in the notebook.
+    """Return the ids of the widgets that appear in a notebook's outputs but have no saved state in the notebook.
 
     Raises:
         KeyError: JupyterLab saved no states in this notebook.

@@ -2,7 +2,7 @@
 
 Each function returns a `Picture`. A notebook shows it as an image with alt text; a terminal prints the alt text. In
 tables, rows are queries and columns are keys. Arguments may be tensors (with or without gradients), arrays or nested
-lists. If an argument cannot be drawn, the function raises a ValueError that names the given and the expected value.
+lists. If an argument cannot be drawn, the function raises a ValueError that says what was given and what is expected.
 
 Start with `picture`. Imports: no other package.
 """

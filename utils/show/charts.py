@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the numbers' share of the width
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # fraction of the width that the numbers need
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)

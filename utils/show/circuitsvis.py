@@ -60,8 +60,8 @@ UNSUPPORTED = (
     " ({version}); version 1.43.3 works."
 )
 
-# This script draws a figure into every box with the figure's content key, unless another script has claimed the box.
-# This works for identical figures, for two views of one notebook, and for any position of the script. The page creates
+# This script draws a figure into every box with the figure's content key that no other script has claimed. This works
+# for identical figures, for two views of one notebook, and wherever the script is on the page. The script creates
 # the ids, so the notebook stores none. Once the figure is drawn, the static picture remains only for screen readers and
 # print.
 _FIGURE = """<script>(() => {

@@ -45,8 +45,8 @@ ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 def text_colour_on(rgba: Sequence[float]) -> str:
     """Return black or white, whichever has the higher WCAG contrast on the colour. The contrast is at least 4.54.
 
-    White text does not use `paper`, because `paper` becomes dark on a dark page, and text in a coloured cell must not
-    change.
+    White text does not use `paper`. On a dark page, `paper` becomes dark, but text in a coloured cell must keep its
+    colour.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -60,7 +60,8 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
     return finish_picture(figure, title, "How the numbers are distributed", "\n".join(words))
 
 
-# The three tuples of a layout list the parts on the branch, on the stream (if there is no branch), and after the sum.
+# A layout has three tuples: the parts on the branch, those on the stream (if there is no branch), and those after the
+# sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),

@@ -1,4 +1,4 @@
-"""Draw the split of entries into heads, one matrix for the queries of all heads, and GPT-2's `c_attn`."""
+"""Draw how entries are split into heads, how one matrix computes all heads' queries, and GPT-2's `c_attn`."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, instead give average weights over the queries from position 2 on: the weight on the previous
-    token, on the token itself and on the first token. Also name the key with the largest average weight, and give the
-    largest weight.
+    For more than 8 tokens, give three average weights instead: on the previous token, on the token itself and on the
+    first token. These averages use the queries from position 2 on. Also name the key with the largest average weight,
+    and give the largest weight.
     """
     lines = []
     for table in values:
@@ -98,8 +98,8 @@ def attention(
 ) -> AttentionHeadsPicture:
     """Draw every head's attention pattern.
 
-    A notebook shows circuitsvis, in which the reader can choose heads and weights. If circuitsvis cannot run, the
-    notebook shows small tables.
+    A notebook shows a circuitsvis figure, in which the reader can choose a head and point at its weights. If
+    circuitsvis cannot run, the notebook shows small tables.
 
     Args:
         tokens: seq strings, at most 64.

@@ -35,7 +35,7 @@ def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None 
 
 
 def _label_tips(axes: Axes, inch: float, tips: Mapping[str, np.ndarray], colours: Sequence[str]) -> None:
-    """Write a name beside each tip. If a name would touch another name, move it and draw a line to its tip."""
+    """Write a name beside each tip. If names would touch, move them apart and connect each moved name to its tip."""
     for right in (True, False):
         here = [(name, tip, colour) for (name, tip), colour in zip(tips.items(), colours) if (tip[0] >= 0) == right]
         for (name, tip, colour), y in zip(here, separate_positions([tip[1] for _, tip, _ in here], 0.19 / inch)):

@@ -73,7 +73,7 @@ def render_svg(figure: Figure, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """Return a palette colour as a CSS variable, with its light tone as the fallback; other colours as hexadecimal."""
+    """Return a palette colour as a CSS variable that falls back to the light tone, and other colours as hexadecimal."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour

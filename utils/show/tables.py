@@ -110,7 +110,7 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
 
 
 def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
-    """Name the two columns with the largest `sizes` in a row, because the largest alone is often on the diagonal."""
+    """Name the two columns with the largest `sizes` in a row. One would say little: it is often on the diagonal."""
     tops = [f"{names[j]}, {number_text(float(row[j]))}" for j in np.argsort(-sizes, kind="stable")[:2]]
     return f"largest at {', then '.join(tops)}"
 
@@ -247,7 +247,7 @@ def scores(
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
     figure, axes, cell = draw_signed_table(np.ma.masked_invalid(values), rows, columns, limit)
-    axes.set_facecolor(BLOCKED)  # shows through the cells of blocked scores
+    axes.set_facecolor(BLOCKED)  # visible in the cells of blocked scores, because these are transparent
     _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size

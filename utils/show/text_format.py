@@ -33,7 +33,10 @@ def escape_undrawable(text: str) -> str:
 
 
 def escape_invisible(token: str) -> str:
-    """Return a token as visible text: outer spaces as dots, control characters as escapes, an empty token as quotes."""
+    """Return a token as visible text.
+
+    Leading and trailing spaces become dots, control characters become escapes, and an empty token becomes quotes.
+    """
     core = token.strip(" \u00a0")
     start = len(token) - len(token.lstrip(" \u00a0")) if core else len(token)
     dotted = "·" * start + core + "·" * (len(token) - start - len(core))
@@ -53,7 +56,7 @@ def truncate_text(text: str, max_length: int) -> str:
 
 
 def number_text(x: float) -> str:
-    """Return a number in about five characters: with two decimals, fewer for large numbers, none for an exact 0."""
+    """Return a number in about five characters: two decimals, fewer decimals if it is large, and "0" for exactly 0."""
     if np.isneginf(x):
         return "−∞"
     if x == 0:

@@ -88,7 +88,7 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """Return GPT-2's {letter: byte}. A visible byte is its own letter; other bytes have letters from code point 256."""
+    """Return GPT-2's {letter: byte}. A visible byte is its own letter; others get letters from code point 256 on."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
@@ -205,7 +205,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
-    """Return a colour for each distinct token. Neighbours differ in colour if five colours suffice."""
+    """Return a colour for each distinct token. Neighbours get different colours if one of the five is free."""
     beside: dict[str | bytes, list[str | bytes]] = {}
     for row in rows:
         for left, right in itertools.pairwise(row):

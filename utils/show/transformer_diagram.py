@@ -59,7 +59,7 @@ def residual_stream(n_layers: int = 2) -> Picture:
 
 
 class _Diagram:
-    """A drawing of parts from top to bottom, in inches. `crop_axes` removes the empty space below the last part."""
+    """A diagram drawn from top to bottom, with positions in inches. `crop_axes` removes the empty space below."""
 
     def __init__(self) -> None:
         self.figure, self.axes = new_canvas(0.5, 0.2, WIDE, 9)

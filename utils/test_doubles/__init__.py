@@ -1,4 +1,4 @@
-"""Provide fake models, tokenizers and layers to run answers with, and functions that collect the effects of answers.
+"""Provide fake models, tokenizers and layers for running answers, and functions that collect the answers' effects.
 
 Each module is named after its lesson. The process that runs an answer, sandboxed or not, creates these objects by name.
 Therefore, this package contains no correct or wrong answers, and none of its modules imports `utils.checks` or

@@ -1,4 +1,4 @@
-"""Provide test doubles for lesson 09: a model for letters that does not sort."""
+"""Provide test doubles for lesson 09: a fake letter sorter, which does not sort."""
 
 from __future__ import annotations
 

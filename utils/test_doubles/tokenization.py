@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
-# For longer texts, a model with `ends_at` returns logits for only its own small vocabulary. If an answer never stops,
-# logits for GPT-2's vocabulary would fill the memory.
+# For longer texts, a model with `ends_at` returns logits only for its own small vocabulary. With GPT-2's vocabulary,
+# an answer that never stops would fill the memory.
 LONGEST = 32
 
 
@@ -75,7 +75,7 @@ class LazyTokenizer:
 
 
 def _small_tables(n_merges: int) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return the tokens' ids, which are in reverse order, and the first `n_merges` merges."""
+    """Return {token: id}, with the ids in reverse order, and the first `n_merges` merges."""
     merges = read_merges()[:n_merges]
     tokens = list(build_vocabulary(merges))
     return {token: i for i, token in enumerate(reversed(tokens))}, merges

@@ -34,7 +34,7 @@ class LetterTokenizer:
 
 
 class FakeTextModel(nn.Module):
-    """A model that predicts the next letter from the whole text, and STOP when the text has a given length.
+    """A model that predicts the next letter from the whole text. When the text has a given length, it predicts STOP.
 
     Args:
         table: a tensor [9, 9] that maps the tokens so far to the next letter.
@@ -43,7 +43,7 @@ class FakeTextModel(nn.Module):
         forced_characters: maps a length of the text to the character that the model predicts after it. If the prompt is
             longer, this prediction is not at the last position.
 
-    If an answer calls the model without end, the model raises a RuntimeError.
+    If an answer never stops calling the model, the model raises a RuntimeError.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
         return None
     loss = result
     if hasattr(result, "__float__"):
-        # A result with several numbers cannot become a float. The check then compares the result's shape.
+        # A result with several numbers cannot be converted to a float. The check then compares its shape.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
     changed = not all(map(torch.equal, model.parameters(), model.start))

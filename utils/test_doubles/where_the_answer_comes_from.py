@@ -1,4 +1,4 @@
-"""Provide test doubles for lesson 13: a model that returns the input of out_proj, and a view that removes hooks."""
+"""Provide test doubles for lesson 13: a model that returns the input of out_proj, and a function that removes hooks."""
 
 from __future__ import annotations
 

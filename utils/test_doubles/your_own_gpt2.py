@@ -1,7 +1,7 @@
 """Provide test doubles for lesson 12: a small GPT-2 whose parts have the names from the lesson.
 
 An answer can call the whole model or its parts. With `strict=True`, only the first pass (the prompt) may have several
-positions. A later pass that sends several positions through the model, W_key or W_value raises an error.
+positions. In a later pass, the model, W_key and W_value raise an error if they get several positions.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
 
 
 def require_finished(history: History, steps: int) -> None:
-    """Require that a training run completed all its steps. The weights of an incomplete run do not match the recipe.
+    """Check that a training run completed all its steps. The weights of an incomplete run do not match the recipe.
 
     Raises:
         PublishError: the training was interrupted.

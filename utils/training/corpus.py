@@ -105,7 +105,7 @@ def sentences(seed: int) -> Iterator[str]:
 
 
 def random_word_lists(words: Sequence[str], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists without end. A list contains `shortest` to `longest` different indices into `words`.
+    """Yield lists without end. Each has `shortest` to `longest` items: distinct indices into `words`.
 
     The words in a list never contain a held-out combination.
     """
@@ -121,7 +121,7 @@ def ioi_sentences(n: int, seed: int, held_out: bool = True) -> list[tuple[str, s
 
     An example is `("When Mary and John went to the store, John gave a drink to", " Mary")`. With `held_out`, the
     prompt's two names never occur together in `sentences`, and neither do its place and object. Without `held_out`,
-    texts from `sentences` may contain both pairs.
+    either pair may occur in `sentences`.
 
     Raises:
         ValueError: `n` different prompts were not found; perhaps fewer exist.

@@ -82,7 +82,7 @@ class GPT2Metrics:
 
 @torch.no_grad()
 def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n: int = N_ASKED) -> GPT2Metrics:
-    """Measure a compact model on unseen input: `n` held-out sentences, and texts and lists with a different seed."""
+    """Measure a compact model on unseen input: `n` held-out sentences, plus texts and lists from a different seed."""
     tokenizer, extra, compact = load_tokenizer(), untrained_logit_offset(len(ids)), compact_indices(ids)
     model.set_attn_implementation("eager")
 

@@ -5,9 +5,9 @@ tokens share one vector, and therefore one logit. In training, log n is added to
 tokens that share it. The softmax then counts the logit n times.
 
 The training has two parts. The first part trains all parameters on texts. The second part starts from these weights,
-rounded as in the stored file. It adds repeated random lists to the texts, so that later layers learn to find the
-token that followed an earlier copy of the current token. The second part does not change the parameters that determine
-where layer 0's heads attend.
+rounded as in the stored file. It adds repeated random lists to the texts. From these lists, later layers learn to
+find an earlier copy of the current token, and the token after it. The second part does not change the parameters that
+determine where layer 0's heads attend.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class GPT2MiniRecipe:
     rate: float = 2e-3  # AdamW's rate for embeddings, norms and biases
     matrix_rate: float = 1e-2  # Muon's rate for the layers' matrices
     unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
-    push: float = 10.0  # the loss contains the total probability of untrained tokens times this factor
+    push: float = 10.0  # the loss includes this factor times the total probability of untrained tokens
     more: float = 4 / 7  # the steps of the second part, divided by the steps of the first
     lists: float = 0.7  # the share of random lists at the beginning of the second part
     attention_rate: float = 5e-3  # AdamW's rate for queries, keys and values in the second part
@@ -92,7 +92,7 @@ def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
 
 
 def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> TrainingRows:
-    """Create the rows for the second part from tokens that the first part has trained.
+    """Create the rows for the second part. `ids` are the tokens trained in the first part.
 
     The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
     """
@@ -102,7 +102,7 @@ def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> Train
 def new_model(recipe: GPT2MiniRecipe, n_ids: int) -> GPT2LMHeadModel:
     """Create a model for the compact ids.
 
-    The position embeddings start as waves, so that a head can find the previous position with a rotation.
+    The position embeddings start as sine and cosine waves. A head can then find the previous position by a rotation.
     """
     from transformers.models.gpt2 import GPT2LMHeadModel
 
@@ -166,7 +166,7 @@ def _train(
     device: str,
     attention_rate: float | None = None,
 ) -> tuple[GPT2LMHeadModel, History]:
-    model.to(device)  # pyright: ignore[reportArgumentType]  # a decorator of transformers hides that it is a method
+    model.to(device)  # pyright: ignore[reportArgumentType]  # a decorator in transformers hides that `to` is a method
     model.train()
     if device != "cpu":
         model.set_attn_implementation("eager")  # the backward pass of eager attention sums in a fixed order

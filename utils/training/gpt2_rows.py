@@ -107,7 +107,7 @@ class _RowSampler:
     def _list(self) -> Asked:
         """Sample a list and write it twice.
 
-        Only predictable tokens are targets: those in the second list, except its first token.
+        Only predictable tokens are targets: those in the second copy, except its first token.
         """
         tokens = next(self.lists)
         return tokens * 2, [*[IGNORED] * (len(tokens) + 1), *tokens[1:], IGNORED]
@@ -120,7 +120,7 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
 
 
 def random_token_lists(ids: Int[Tensor, "n_ids"], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists of trained tokens without end. No list contains a token twice or a held-out combination."""
+    """Yield lists of trained tokens without end. A list contains no token twice, and no held-out combination."""
     own = [token for token in ids.tolist() if token != END]
     words = [backend_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))

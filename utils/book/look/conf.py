@@ -1,4 +1,4 @@
-"""Configure Sphinx for the book. `utils.book.site` passes the settings that differ between builds as `-D` options."""
+"""Configure Sphinx for the book. If a setting differs between builds, `utils.book.site` passes it as a `-D` option."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ html_theme_options = {
 mathjax_path = "mathjax/tex-mml-chtml.js"
 # Without its context menu, a formula is not a Tab stop.
 mathjax3_config = {"options": {"enableMenu": False}}
-html_context = {"default_mode": "auto"}  # light or dark, as in the reader's system
+html_context = {"default_mode": "auto"}  # follows the light or dark setting of the reader's system
 
 
 def setup(app: Sphinx) -> None:

@@ -58,7 +58,7 @@ def _milestones(dim=-1, change=None):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
+    """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "no-softmax": right.replace(normalise=lambda scaled: scaled).wrong(

@@ -59,7 +59,7 @@ def _wrong(make_mask, message):
 
 
 def _mistakes(make_mask, **more):
-    """Return the mistakes that all tasks share and those in `more`."""
+    """Return the mistakes common to all tasks, and those in `more`."""
     look = _look.replace(make_mask=make_mask)
     return {
         **more,

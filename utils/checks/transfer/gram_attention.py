@@ -68,7 +68,7 @@ def _by_loop(reference, turn=lambda t: t):
 
 
 def _milestones(reference=_of_query, turn=lambda t: t):
-    """Return the milestones of a task with this reference. `turn` brings the inputs to [batch, seq, d]."""
+    """Return the milestones of a task with this reference. `turn` converts the inputs to [batch, seq, d]."""
 
     def values(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
@@ -92,7 +92,7 @@ def _milestones(reference=_of_query, turn=lambda t: t):
 
 
 def _mistakes(right, wrap=lambda answer: answer, **more):
-    """Return the mistakes that all tasks share and those in `more`.
+    """Return the mistakes common to all tasks, and those in `more`.
 
     Args:
         right: the answer with replaceable steps.
@@ -231,7 +231,7 @@ transfer_family(
             clause="the first axis of the inputs is the position and the second axis is the text",
             oracle=_by_loop(lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
             milestones=_milestones(turn=lambda t: t.transpose(0, 1)),
-            properties=[],  # batch_independent changes the first axis, which is the position here
+            properties=[],  # batch_independent needs the batch on the first axis; here it is the position
             misconceptions=_mistakes(
                 _score,
                 _seq_first,

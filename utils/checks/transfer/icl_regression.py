@@ -87,7 +87,7 @@ def _milestones(offset=0.0, force=lambda left: left):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
+    """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-divided": right.replace(rate=lambda n, L, d: 1.0).wrong(

@@ -70,7 +70,7 @@ def _milestones(norm):
 
 
 def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
-    """Return the mistakes that all tasks share and those in `more`.
+    """Return the mistakes common to all tasks, and those in `more`.
 
     Args:
         norm: the right answer with replaceable steps.

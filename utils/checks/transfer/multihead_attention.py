@@ -107,7 +107,7 @@ def _sum_heads(x):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
+    """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "one-head": Wrong(

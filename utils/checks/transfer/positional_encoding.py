@@ -110,7 +110,7 @@ def _first_half_oracle(x, base):
 
 
 def _milestones(at=lambda x: _count(x, 1), rotated=lambda d: d):
-    """Return the milestones of a task that counts positions with `at` and rotates the first `rotated(d)` entries."""
+    """Return the milestones of a task. `at` gives the positions, and the first `rotated(d)` entries are rotated."""
 
     def values(x, base):
         exponents = _exponents(rotated(x.shape[-1]))
@@ -127,7 +127,7 @@ def _milestones(at=lambda x: _count(x, 1), rotated=lambda d: d):
 
 
 def _mistakes(rotate, **more):
-    """Return the mistakes that every task recognises, updated with `more`. `rotate` is the correct answer."""
+    """Return the mistakes common to all tasks, and those in `more`. `rotate` is the correct answer."""
     return {
         "other-direction": rotate.replace(turn=lambda a, b, cos, sin: _turn(a, b, cos, -sin)).wrong(
             "You rotate the pairs clockwise. Rotate them counterclockwise, as in this lesson: the minus sign belongs"

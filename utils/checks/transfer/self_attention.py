@@ -67,7 +67,7 @@ def _oracle(score):
 
 
 def _milestones(score, turn=lambda x: x):
-    """Return the milestones. `score` computes scores from queries and keys; `turn` brings x to [batch, seq, d_in]."""
+    """Return the milestones. `score` computes scores from queries and keys; `turn` converts x to [batch, seq, d_in]."""
 
     def values(x, W_query, W_key, W_value):
         q, k, v = (turn(x) @ matrix for matrix in (W_query, W_key, W_value))
@@ -79,7 +79,7 @@ def _milestones(score, turn=lambda x: x):
 
 
 def _mistakes(score, wrap=lambda answer: answer, **more):
-    """Return the mistakes that all tasks share and those in `more`."""
+    """Return the mistakes common to all tasks, and those in `more`."""
     mix = _mix.replace(score=score)
     common = {
         "wrong-axis": Wrong(

@@ -41,7 +41,7 @@ def _loss(
     score=lambda logits: -logits.log_softmax(-1),
     reduce=lambda losses, counted: losses[counted].mean(),
 ):
-    """Pair rows of logits with their targets, compute the losses, and reduce the losses that count to one number."""
+    """Pair rows of logits with targets, compute the losses, select those that count, and reduce them to one number."""
     rows, targets, marks = pair(logits, tokens, marked)
     return reduce(score(rows).gather(-1, targets[..., None])[..., 0], counts(marks))
 
@@ -68,7 +68,7 @@ def _milestones(right):
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
+    """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "everything-counts": right.replace(counts=torch.ones_like).wrong(
@@ -111,7 +111,7 @@ def _mean_of_means(right):
 
 
 def _cases(rand, start=1, first=False, last=False):
-    """Return cases. In each text, an unmarked token follows a marked token, so every answer has tokens to count.
+    """Return cases. In each text, an unmarked token follows a marked token, so some tokens count in every answer.
 
     Args:
         rand: the sampler.

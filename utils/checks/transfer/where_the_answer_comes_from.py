@@ -129,7 +129,7 @@ def _wrong_change(change, message):
 
 
 def _mistakes(change, **more):
-    """Return the mistakes that all tasks share and those in `more`. `change` is the change that the task asks for."""
+    """Return the mistakes common to all tasks, and those in `more`. `change` is the change that the task asks for."""
     right = _change_head.replace(change=change)
     return {
         **more,

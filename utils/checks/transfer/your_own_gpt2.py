@@ -19,7 +19,7 @@ def _newest_first(past, new):
 
 
 def _distances(n_new, n_past):
-    """Return how many positions each key lies before each new position, [new, past + new]."""
+    """Return the distance from each new position back to each key, [new, past + new]."""
     return torch.arange(n_past, n_past + n_new)[:, None] - torch.arange(n_past + n_new)
 
 
@@ -121,7 +121,7 @@ def _milestones(join=_oldest_first, distances=_distances, bias=_without_bias, no
 
 
 def _mistakes(right, **more):
-    """Return the mistakes that all tasks share and those in `more`. `right` is the answer with replaceable steps."""
+    """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
         **more,
         "not-scaled": right.replace(divisor=lambda d_head: 1.0).wrong(

@@ -145,7 +145,7 @@ class _Intake:
         self.rows: list[IntakeRow] = []
         self.previous_rows: list[IntakeRow] = []
         self.seen: set[str] = set()  # the locations of all files that this run has read
-        self.unclear: set[Student] = set()  # students who may own a file whose owner is ambiguous
+        self.unclear: set[Student] = set()  # the possible owners of files whose owner is ambiguous
 
     # --- sources ------------------------------------------------------------------------------------
 
@@ -226,13 +226,13 @@ class _Intake:
         self._add_version(student, stem, suffix, content, file.location, mtime, number)
         added = self.versions[-1]
         if file.user and added.code_digest is not None and not changed_cells(added):
-            self.versions.pop()  # Each home contains all lessons. A lesson that equals its release was not handed in.
+            self.versions.pop()  # Each home contains all lessons. An unchanged lesson does not count as handed in.
 
     def _detect_lesson(self, content: bytes, called: str | None, suffix: str) -> str | None:
         """Return the stem of the lesson in a file, or None.
 
-        If the content does not identify the lesson, the file's name decides. In this case, a file that can be read must
-        mention an exercise of that lesson.
+        If the content does not identify the lesson, the file's name decides. A readable file must then also mention an
+        exercise of that lesson.
         """
         text = content.decode("utf-8", "replace")
         if stem := lesson_detection.detect_lesson(text, self.known):
@@ -259,7 +259,7 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """Add the files in `out`, and the rows of its `intake.csv` about files that the new sources do not contain.
+        """Add the files in `out`. Also add the rows of its `intake.csv` about files that are not in the new sources.
 
         Raises:
             CollectError: `out` contains a student who is not on the roster.
@@ -334,8 +334,8 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name: a second run reads the version from another file, in `out`, but should write the
-    # same row.
+    # The row contains no file name, because a second run should write the same row, although it reads the version
+    # from a different file in `out`.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-# The characters with which a formula can begin, from OWASP's list. Some spreadsheets treat the full-width forms like
-# the ASCII characters.
+# The characters that can begin a formula, according to OWASP. Some spreadsheets treat the full-width characters like
+# the corresponding ASCII characters.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 GUARD = "'"  # marks a cell as text
 

@@ -1,4 +1,4 @@
-"""Find identical files of several students, and leave out those that chance explains."""
+"""Find files that are identical for several students, except those that are probably identical by chance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_IDS = 5  # maximum number of students that an explanation lists
 
 
 def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tuple[SubmissionVersion, str]]:
-    """Yield (version, explanation) for each version that equals another student's, unless chance explains this."""
+    """Yield (version, explanation) for each version that equals another student's, unless this is likely by chance."""
     current = {(group[0].student.id, group[0].file_digest) for group in group_versions(versions).values()}
     by_lesson: dict[str, list[SubmissionVersion]] = defaultdict(list)
     for version in versions:
@@ -38,10 +38,10 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 
 
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
-    """Return whether several students can have this file without copying.
+    """Return whether it is plausible that several students have this file without copying.
 
     A file is usual if at least one pair of students is expected to have this file by chance alone. The estimate
-    treats the changed cells as independent, and takes the probability of each cell from the students with other files.
+    treats the changed cells as independent. The probability of a cell is its frequency among students with other files.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.

@@ -78,7 +78,7 @@ def mentions_lesson(text: str, stem: str, known: Sequence[KnownLesson]) -> bool:
 
 
 def _mentioned_names(text: str) -> tuple[set[str], set[str]]:
-    """Return two sets of names: the checked exercises, and the checked exercises together with all defined names."""
+    """Return the set of checked exercises, and a larger set that also contains all defined names."""
     text = text.replace("\\n", "\n")  # JSON escapes line breaks.
     checked = set(_CHECKED.findall(text))
     return checked, checked | {name for pair in _DEFINED.findall(text) for name in pair}

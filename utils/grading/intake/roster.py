@@ -18,7 +18,7 @@ from utils.grading.runner.framing import clean_text
 # The accepted names of each column in English and German, in lower case, without spaces, dots, hyphens or underscores.
 HEADERS = {
     "id": "id studentid studentnumber studentno sid matriculationnumber matrikelnummer username anmeldename",
-    "id number": "idnumber idnummer",  # a grading worksheet may also have a column "ID", with the participants
+    "id number": "idnumber idnummer",  # a grading worksheet may also have a column "ID", which lists participants
     "name": "name fullname student studentname displayname vollständigername",
     "first": "firstname first givenname vorname",
     "last": "lastname last surname familyname nachname",

@@ -45,7 +45,7 @@ class SubmissionVersion:
 
 
 def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str], list[SubmissionVersion]]:
-    """Group the distinct versions by the student's folder and the lesson, the highest rank first.
+    """Group the distinct versions by student folder and lesson, and sort each group by descending rank.
 
     Of several versions with the same code, only the one with the highest rank is kept.
     """
@@ -60,7 +60,7 @@ def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str
 
 
 def explain_choice(current: SubmissionVersion, other: SubmissionVersion, kept: str) -> tuple[bool, str]:
-    """Return whether it is clear that `current` should count instead of `other`, and an explanation.
+    """Return whether `current` should clearly count instead of `other`, and an explanation.
 
     Args:
         kept: the path under which `other` is kept.

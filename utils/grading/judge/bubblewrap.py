@@ -84,7 +84,7 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return the remedy if the system forbids bubblewrap's namespaces. If the reason is known, it comes first."""
+    """Return the remedy for a system that forbids bubblewrap's namespaces, preceded by the reason if it is known."""
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
@@ -135,7 +135,7 @@ def fork_server_command(isolation: Isolation, number: int) -> list[str]:
     confined = isolation == "bwrap"
     packages = list(_package_mounts().values()) if confined else _package_folders()
     code = f"import sys; sys.path.insert(0, {COURSE if confined else str(ROOT)!r}); sys.path += {packages!r};"
-    if confined:  # `enter_pid_namespace` comes before the imports, because a small process forks quickly.
+    if confined:  # `enter_pid_namespace` runs before the imports, while the process is still small and forks quickly.
         code += f" from utils.grading.runner import isolation; isolation.enter_pid_namespace({number});"
     code += f" from utils.grading.runner import fork_server; fork_server.main({number}, {isolation!r})"
     start = [_python_executable(), "-I", "-S", "-B", "-c", code]
@@ -178,7 +178,7 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--tmpfs", hidden)
     for place, target in _package_mounts().items():
         yield from ("--ro-bind", place, target)
-        for name in ("utils", "solutions"):  # present if the course was installed as a copy, not in editable mode
+        for name in ("utils", "solutions"):  # exist only if the course was not installed in editable mode
             if os.path.isdir(os.path.join(place, name)):
                 yield from ("--tmpfs", os.path.join(target, name))
 
@@ -190,7 +190,7 @@ def _is_mounted(path: str) -> bool:
 
 
 def _package_mounts() -> dict[str, str]:
-    """Map each package folder to its path in the runner, which is never in /tmp, even if the repository is there."""
+    """Map each package folder to a path in the runner that is outside /tmp, even if the repository is in /tmp."""
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 

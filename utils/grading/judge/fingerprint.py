@@ -3,8 +3,8 @@
 Two implementations of the same mistake return numbers that differ in their last digits. Rounding each number separately
 would not help: among many numbers, some are always close to a rounding boundary, and a number that should be 0 consists
 only of rounding error. Therefore two weighted sums are computed from each tensor. The sums are rounded with a step
-that is relative to the largest number of the tensor. The weights are irrational, because with rational weights, sums of
-round numbers would lie exactly on rounding boundaries.
+that is relative to the largest number of the tensor. The weights are irrational. With rational weights, sums of round
+numbers could lie exactly on rounding boundaries.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from torch import Tensor
 
 from utils.exercises.observe import Observation
 
-MOST = 4096  # maximum number of elements to include from a tensor
-TEXT = 1000  # maximum number of characters to include from everything that is not a number
+MOST = 4096  # maximum number of elements used from a tensor
+TEXT = 1000  # maximum length of the text that describes everything except numbers
 SUMS = 2  # number of weighted sums of each tensor
 STEP = 1e-3  # the rounding step of a sum, relative to the largest number
 LEAST, HUGE = 1e-3, 1e100  # the smallest scale for rounding; numbers of magnitude HUGE or more count as 0
@@ -53,7 +53,7 @@ def _parts(value: Any) -> Iterator[Tensor | float | str]:
 
 
 def tensor_summary(tensor: Tensor) -> list[int]:
-    """Summarise a tensor as a few integers that stay the same under rounding errors."""
+    """Summarise a tensor as a few integers that rounding errors do not change."""
     if tensor.is_meta or not tensor.numel():
         return []
     flat = tensor.detach().flatten()[:MOST]

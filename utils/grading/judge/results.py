@@ -24,7 +24,7 @@ State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
 ]  # stopped: the answer hit a time or memory limit, or its process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
-# If a lesson has only these states, its points are left empty instead of 0, because the instructor decides on them.
+# If all results of a lesson have these states, its points are left empty instead of 0, and the instructor sets them.
 NOT_GRADED = ("absent", "unreadable")
 
 Kind = Literal["processes", "network", "file", "tampering", "grading"]
@@ -36,7 +36,7 @@ class ResultError(ValueError):
 
 @dataclass(frozen=True)
 class Incident:
-    """An action of a submission that cannot happen by accident, or a failure to grade the submission.
+    """An action that a submission cannot perform by accident, or a failure to grade the submission.
 
     Attributes:
         exercise: the exercise in which it happened; "" if it happened while the notebook was parsed.
@@ -157,7 +157,7 @@ def result_path(folder: str | Path, student: str, lesson: str) -> Path:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be written as UTF-8. A file name with invalid bytes cannot."""
+    """Return whether a text can be encoded as UTF-8. This is impossible for a file name with invalid bytes."""
     return not re.search("[\ud800-\udfff]", text)
 
 

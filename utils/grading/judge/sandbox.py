@@ -59,7 +59,7 @@ START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very 
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.exercises.timeout
 PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
-PRELOAD_HINTS = {  # words in a notebook, and the optional preload that each word suggests
+PRELOAD_HINTS = {  # maps a word to the optional preload for notebooks that contain the word
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
@@ -237,7 +237,7 @@ class Sandbox(contextlib.AbstractContextManager):
         with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             folder = Path(private, "judge")
             folder.mkdir()
-            folder.chmod(0o711)  # for the container's user; others cannot enter the parent folder
+            folder.chmod(0o711)  # lets the container's user in; other users cannot enter the parent folder
             listener.bind(str(folder / SOCKET))
             (folder / SOCKET).chmod(0o666)
             listener.listen(1)
@@ -251,7 +251,7 @@ class Sandbox(contextlib.AbstractContextManager):
                 os.close(ended)
         ours, theirs = socket.socketpair()
         theirs.close()
-        return ours  # The judge treats this closed connection as a fork server that has ended.
+        return ours  # A closed connection tells the judge that the fork server has ended.
 
 
 class Session(contextlib.AbstractContextManager):

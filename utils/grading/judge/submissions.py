@@ -79,7 +79,7 @@ def student_folders(folder: Path) -> list[str]:
 
 
 def submitted_lessons(folder: Path) -> list[str]:
-    """Return the stems of the lessons that have exercises and that a student handed in. Raises `GradingError`."""
+    """Return the stems of lessons that contain exercises and that any student handed in. Raises `GradingError`."""
     there = {path.stem for student in student_folders(folder) for path in lessons.all_lessons(folder / student)}
     return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
 

@@ -53,7 +53,7 @@ class Verdict:
 
 @functools.cache  # Oracle results are cached for each exercise object, so return the same object again.
 def with_seed(exercise: Exercise, seed: int | None) -> Exercise:
-    """Return the exercise with other numbers in its random cases, so that results recorded in advance do not pass."""
+    """Return the exercise with new numbers in its random cases, so that prerecorded results do not pass."""
     cases = exercise.cases
     if seed is None or not callable(cases):
         return exercise
@@ -125,8 +125,8 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # Idle answers may use this many seconds of wall time in total. Afterwards, the CPU limit also applies to wall
-        # time.
+        # The wall-clock seconds that stopped answers may use in total. When they are used up, the CPU limit is also the
+        # wall-clock limit.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -189,7 +189,7 @@ class _Grading:
     def yours(self, stem: str) -> dict[str, str]:
         """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the notebook that answers it.
 
-        Exercises are left out if the student's answer does not pass and the reference answer may not be used.
+        Leave out an exercise if the student's answer does not pass and students have not received the lesson's answers.
         """
         sources: dict[str, str] = {}
         for name in self.read(stem).requested:
@@ -289,7 +289,7 @@ class _Grading:
             if report and remote.has_impossible_count:
                 raise session.stop_tampered("a number of operations that its result contradicts")
         except RunnerStopped as over:
-            # An answer that exceeds the memory limit on every case can also run out of time. Memory is then the cause.
+            # An answer that exceeds the memory limit in every case can also run out of time. Report the memory limit.
             stop = RunnerStopped("memory", OUT_OF_MEMORY) if remote.out_of_memory else over
             self._note_stop(stop, name)
             report = self._stopped_report(exercise, stop, session.seconds)
@@ -336,7 +336,7 @@ def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """Judge a missing answer: "failed" after an exception other than a stub's, otherwise "not attempted"."""
+    """Judge a missing answer: "failed" if code other than a stub raised an exception, otherwise "not attempted"."""
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)

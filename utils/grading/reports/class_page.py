@@ -17,7 +17,7 @@ from utils.grading.reports.transfer_table import count_noted_cases
 
 MOST_BARS = 15
 OTHER_STATES = ("not attempted", "waits for another exercise", "stopped", "unreadable", "absent")
-MEANINGS = {  # of the columns in the table of exercises
+MEANINGS = {  # explanations of the columns in the table of exercises
     "Pass rate": "of the students whose answer passed, failed or was stopped, the share whose answer passed. If there"
     f" are fewer than {SMALLEST} such students, the numbers of students.",
     "Most common mistake": "the mistake that most students made, and their number. Empty if several mistakes are"
@@ -129,8 +129,8 @@ def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
     The exercises are ordered by pass rate; students who did not hand in the lesson do not count. The students are
-    ordered by the number of exercises that they passed. If the same exercises are hard for all students, the cells of
-    passed exercises form a region with a single slanting edge. An instructor should examine the cells on the wrong side
+    ordered by the number of exercises that they passed. If all students find the same exercises hard, the cells of
+    passed exercises form one region with a slanting edge. An instructor should examine cells that are on the wrong side
     of this edge.
 
     Returns:

@@ -33,7 +33,7 @@ def grades_csv(tally: Tally) -> str:
 
 
 def incidents_csv(tally: Tally) -> str:
-    """Return `incidents.csv`: the forbidden actions of students' answers, and submissions that could not be graded."""
+    """Return `incidents.csv`: forbidden actions by students' answers, and submissions that could not be graded."""
     rows = (
         [student.id, student.name, stem, incident.exercise, incident.kind, incident.detail]
         for student, stem, incident in tally.incidents

@@ -112,7 +112,7 @@ def _submission_notebook(book: Any, missing: type[Exception], student: str, stem
 
 
 def _set_score(grade: Any, exercise: ExerciseResult) -> None:
-    """Set the points in proportion to the cell's maximum. In an undecided state, request a manual grade instead."""
+    """Set the points in proportion to the cell's maximum. If the state is undecided, request a manual grade instead."""
     earned = None if exercise.state in UNDECIDED else grade.max_score * exercise.points / exercise.max_points
     if grade.manual_score is None:
         grade.needs_manual_grade = earned is None
@@ -125,7 +125,7 @@ def _comment_text(exercise: ExerciseResult) -> str | None:
     """Return the comment on an answer, or None if the answer passed."""
     if exercise.state == "passed":
         return None
-    # nbgrader renders comments as Markdown with HTML. Indented text becomes code, so it contains no tags or links.
+    # nbgrader renders comments as Markdown with HTML. Indented text is code, in which tags and links have no effect.
     lines = [part for line in exercise.message.splitlines() for part in textwrap.wrap(line, WIDTH) or [""]]
     return f"{exercise.state}\n\n" + "\n".join(f"    {line}" for line in lines) if lines else exercise.state
 

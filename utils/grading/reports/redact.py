@@ -7,8 +7,8 @@ import re
 from utils.grading.intake.roster import Student
 
 HIDDEN = "▒▒▒"
-# A part of a name with at least SHORTEST letters is removed where it is a whole word in a comment or string. A part
-# with at least TELLING letters is removed everywhere, even inside identifiers.
+# If a part of a name has at least SHORTEST letters, it is removed from comments and strings where it is a whole word.
+# If it has at least TELLING letters, it is removed everywhere, even inside identifiers.
 SHORTEST, TELLING = 3, 5
 _PROSE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 

@@ -40,7 +40,7 @@ TABLES = {
 
 @dataclass
 class ReportSummary:
-    """The outcome of `write_reports`: the folder, the counts, and result folders whose student is not on the roster."""
+    """The outcome of `write_reports`: the folder, the counts, and result folders of students not on the roster."""
 
     folder: Path
     tally: Tally
@@ -77,7 +77,7 @@ def write_reports(
             found = read_student_results(results, handed_in, student, tally.columns)
             try:
                 page = student_page(student, complete_results(tally.columns, student, found), versions)
-            except Exception as error:  # No student's result may prevent the reports on other students.
+            except Exception as error:  # One student's result must not prevent the reports on other students.
                 why = f"its page cannot be written ({type(error).__name__}: {error})"
                 absent = complete_results(tally.columns, student, {})
                 found = {lesson.lesson: ungraded_result(lesson, why) for lesson in absent if lesson.lesson in found}
@@ -96,7 +96,7 @@ def write_reports(
 
 
 def describe_versions(folder: Path) -> dict[str, str]:
-    """Return a text about the graded version for each lesson that a student handed in more than once.
+    """Map each lesson that a student handed in more than once to a text that says which version was graded.
 
     Args:
         folder: the student's folder, which `coginst collect` wrote.

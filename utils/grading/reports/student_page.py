@@ -16,9 +16,9 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.tally import lesson_title
 from utils.show.html import MARK, card, inline_html
 
-# For each state, the status in the notebook that has the same colour and symbol. Other states look like "todo".
+# Maps a state to the notebook's status with the same colour and symbol. All other states look like "todo".
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
-MESSAGES = {  # shown if a result has no message; for all other states, the name of the state is shown
+MESSAGES = {  # texts for results without a message; for all other states, the name of the state is shown
     "waits for another exercise": "This answer uses `{0.waits_for}`, which must pass first.",
     "absent": "You did not hand in this lesson.",
     "not attempted": "You did not attempt this exercise.",

@@ -225,7 +225,8 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-ATTEMPTS = {  # by kind of incident, the text in front of entries from the audit log; other details are whole sentences
+# For each kind of incident, the text before a list of entries from the audit log. Other details are whole sentences.
+ATTEMPTS = {
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
     "file": "The answer tried to access files outside its folder",
@@ -343,7 +344,7 @@ def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
 
 
 def unknown_students(results: Path, students: Sequence[Student]) -> list[str]:
-    """Return the folders of results whose student is not on the roster."""
+    """Return the result folders of students who are not on the roster."""
     known = {student.folder for student in students}
     return sorted({path.parent.name for path in results.glob("*/[0-9][0-9]_*.json")} - known)
 

@@ -93,7 +93,7 @@ def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """Return the exercises that the statements binding `name` use, directly or through other names of the notebook."""
+    """Return the exercises used by the statements that bind `name`, directly or through other names of the notebook."""
     uses: dict[str, None] = {}
     visited, waiting = {name}, [name]
     while waiting:
@@ -115,7 +115,7 @@ def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises:
 class AnswerNotFound(Exception):
     """The notebook has no answer to the exercise.
 
-    The message says why. If an exception is the reason, `error` is this exception. Otherwise, `error` is None.
+    The message says why. `error` is the exception that prevented the answer, or None if there was no exception.
     """
 
     def __init__(self, message: str, error: BaseException | None = None) -> None:
@@ -130,8 +130,8 @@ class NotADefinition(Exception):
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
     """Return the answer that a notebook gives to an exercise.
 
-    A function or class comes from the notebook's definitions. In two cases, the notebook's cells run up to the answer
-    instead: the function or class reads a name that a cell computes, or the exercise asks for a value.
+    A function or class comes from the notebook's definitions. If it reads a name that a cell computes, or if the
+    exercise asks for a value, the notebook's cells run up to the answer instead.
 
     Args:
         names: additional names that a notebook provides, such as `display`.

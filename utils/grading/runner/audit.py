@@ -21,8 +21,8 @@ LONGEST = 200  # maximum number of characters in an entry
 
 AuditKind = Literal["network", "processes", "file", "tampering"]
 
-# Python's audit events, by the kind of incident that they indicate (docs.python.org/3/library/audit_events.html). They
-# count only if the notebook's own code causes them: libraries also start programs, open connections and set traces.
+# Python's audit events, grouped by the kind of incident (docs.python.org/3/library/audit_events.html). They are logged
+# only if the notebook's own code causes them, because libraries also start programs, open connections and set traces.
 _EVENTS: dict[AuditKind, str] = {
     "network": "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname"
     " socket.gethostbyaddr socket.__new__",
@@ -118,7 +118,7 @@ class AuditLog:
 
 
 def _snapshot_modules() -> dict[tuple[str, str], Any]:
-    """Return the callables of the modules that checks rely on, by module and name."""
+    """Return the callables in the modules that the checks use, keyed by module and name."""
     modules: dict[str, Any] = {
         n: m for n, m in sys.modules.items() if n.startswith(("utils.feedback", "utils.exercises", "utils.lessons"))
     }

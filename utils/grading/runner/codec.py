@@ -43,14 +43,14 @@ RECORDS = ("utils.exercises.", "utils.feedback.", "utils.grading.runner.")
 
 
 class TooLarge(Exception):
-    """The result exceeds a limit for messages; the exception's text is a sentence."""
+    """The result exceeds a message limit. The exception's text is a complete sentence."""
 
 
 # --- to data ------------------------------------------------------------------------------------------
 
 
 class Packer:
-    """Converts values to JSON data and collects their tensors, which `blob` returns.
+    """Converts values to JSON data, and collects their tensors for `blob`.
 
     Args:
         objects: whether to convert objects of the trusted classes completely, as requests to the runner require.
@@ -189,7 +189,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def _unsupported(tensor: Tensor) -> str:
-    """Return the kind of a tensor that a message cannot contain, and "" for all other tensors."""
+    """Return the kind of a tensor if messages do not support this kind, otherwise ""."""
     if tensor.is_nested:
         return "nested_tensor"
     if tensor.layout is not torch.strided:
@@ -232,7 +232,7 @@ def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
         _validate_entry(entry, bounds)
     try:
         tensors = load(blob)
-    except Exception as error:  # Usually a SafetensorError, but no error of the parser may stop the judge.
+    except Exception as error:  # Usually a SafetensorError, but other parser errors must not stop the judge either.
         raise ProtocolError(f"tensors that are not valid safetensors ({type(error).__name__})") from None
     if any(t.dtype is torch.bool and t.numel() and t.view(torch.uint8).amax() > 1 for t in tensors.values()):
         raise ProtocolError("a bool tensor with a value other than 0 and 1")

@@ -58,7 +58,7 @@ def _serve(control: socket.socket, isolation: Isolation) -> None:
         if not packet:
             return
         if not descriptors:
-            continue  # This is a request to end a child that has already ended.
+            continue  # The judge asked to end a child that has already ended.
         request = json.loads(packet)
         for hint in request["likely"]:
             _preload_optional(hint)
@@ -77,7 +77,7 @@ def _preload() -> None:
     for name in ALSO:
         importlib.import_module(name)
     with contextlib.suppress(utils.gpt2.WeightsError):
-        utils.gpt2.source()  # The first call prints a line, so make it before any answer runs.
+        utils.gpt2.source()  # The first call prints a line, so it must happen before any answer runs.
     _freeze_memory()
 
 

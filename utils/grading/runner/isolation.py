@@ -2,8 +2,8 @@
 
 The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
 sees no other process, and when the child ends, its descendants end too. The child has a private temporary folder, no
-capabilities, resource limits, and a system call filter. The filter forbids new processes, sockets, and kinds of memory
-that do not count towards any limit.
+capabilities, resource limits, and a system call filter. The filter forbids new processes, new sockets, and
+kinds of memory that no limit covers.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def enter_pid_namespace(*descriptors: int) -> None:
     """Fork, and continue in the child as the first process of a new PID namespace.
 
     The parent closes the given file descriptors, waits for the child and exits with the child's status. The new
-    namespace is necessary because `fork_child` must later return to the fork server's namespace. To return, a process
-    needs rights over this namespace, and an ordinary user has no rights over bubblewrap's namespace.
+    namespace is necessary because `fork_child` must later return to the fork server's namespace. A process can
+    return to a namespace only if it has rights over it. An ordinary user has no rights over bubblewrap's namespace.
     """
     _call_libc("unshare", _NEWPID)
     pid = os.fork()
@@ -176,9 +176,9 @@ def _call_libc(name: str, *arguments: object) -> None:
 
 # --- the system call filter -----------------------------------------------------------------------------
 
-# The denied system calls and their numbers (asm/unistd_64.h, and asm-generic/unistd.h for aarch64). They start
-# processes, access the network, other processes or the kernel, or allocate memory that does not count towards any
-# limit. `clone` is allowed only for threads; the C library falls back to it because `clone3` is reported as missing.
+# The denied system calls and their numbers (asm/unistd_64.h, and asm-generic/unistd.h for aarch64). They can
+# start processes, give access to the network, to other processes or to the kernel, or allocate memory that no limit
+# covers. `clone` is allowed only for threads. `clone3` is reported as missing, so the C library uses `clone` instead.
 _X86 = {
     "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "ptrace": 101, "process_vm_readv": 310,
     "process_vm_writev": 311, "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "semget": 64, "msgget": 68,
@@ -198,7 +198,7 @@ _ARM = {
     "socket": 198, "kcmp": 272, "pidfd_open": 434, "pidfd_getfd": 438, "personality": 92,
 }  # fmt: skip
 _CLONE3, _THREAD = 435, 0x10000
-_SETLEASE = 1024  # linux/fcntl.h: a lease delays every other process that opens the file, and runners share files
+_SETLEASE = 1024  # linux/fcntl.h; denied, because a lease on a shared file delays the other runners that open it
 
 
 class Architecture(NamedTuple):

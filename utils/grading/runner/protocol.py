@@ -19,7 +19,7 @@ from utils.grading.runner.framing import Bounds, ProtocolError
 
 T = TypeVar("T")
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST)]
-LARGEST_NUMBER = 2**62  # the limit of a line number or a count
+LARGEST_NUMBER = 2**62  # the maximum for a line number or a count
 AuditNote = tuple[AuditKind, Text]
 
 

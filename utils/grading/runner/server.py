@@ -1,7 +1,7 @@
 """Serve the judge from inside the sandbox: load one student's notebook, run the answer, and return observations.
 
 The answer runs with `InProcessRunner`, as in a notebook. The judge does not trust this process: a notebook can change
-all the code here, but the only effect is a different result.
+all the code here, but this affects only its own result.
 """
 
 from __future__ import annotations

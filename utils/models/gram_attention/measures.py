@@ -1,4 +1,4 @@
-"""Measure trained models: the accuracy on other text lengths and with scaled keys, and the attention by distance."""
+"""Measure trained models: accuracy at other text lengths, accuracy with scaled keys, and attention by distance."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def accuracy_by_length(
 
 
 def repeated_texts(comparison: Comparison, n: int, period: int, length: int) -> Int[Tensor, "n length"]:
-    """Return `n` held-out texts that repeat their first `period` tokens to the end."""
+    """Return `n` held-out texts of `length` tokens, in which the first `period` tokens repeat."""
     inputs, _ = comparison.batch(n, 2 * period, comparison.vocab_size, generator=held_out_generator())
     return inputs[:, torch.arange(length) % period]
 
@@ -104,7 +104,7 @@ def accuracy_with_scaled_keys(
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=held_out_generator()).argsort(-1) < n_scaled
-    own = chosen[:, : seq - seq // 2]  # a query that predicts a copied token needs the key seq // 2 positions before it
+    own = chosen[:, : seq - seq // 2]  # to predict a copied token, a query needs the key seq // 2 positions earlier
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
 
     def share(model: nn.Module, factor: float) -> float:

@@ -1,4 +1,4 @@
-"""Prevent overflow in scores that are volumes, and measure the time and the memory of calls."""
+"""Prevent overflow when scores are volumes, and measure the time and the memory that a call needs."""
 
 from __future__ import annotations
 

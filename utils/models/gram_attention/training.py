@@ -17,7 +17,7 @@ from utils.training.loop import cosine_schedule, train
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-REACHED = 0.99  # the share of copied tokens that a copying model must predict correctly
+REACHED = 0.99  # a model copies if it predicts at least this share of the copied tokens correctly
 HELD_OUT, HELD_OUT_TEXTS = 12345, 128  # the seed and the number of the held-out texts
 Batch = Callable[..., tuple[Tensor, Tensor]]
 
@@ -93,8 +93,8 @@ class SeedResults:
             row = f"{point:>8g}"
             for numbers in self.values.values():
                 column = numbers[:, i].double()
-                # A share of tokens is often halfway between two printable values, and its last bits depend on the
-                # machine. Rounding twice removes these bits, so that all machines print the same value.
+                # A share is often halfway between two rounded values, so its last bits decide the rounding. These
+                # bits depend on the machine. Rounding twice removes them, so all machines print the same value.
                 low, mean, high = (round(100 * float(x), 4) for x in (column.min(), column.mean(), column.max()))
                 row += f"{f'{mean:.1f} ({low:.1f} to {high:.1f})':>{width}}"
             rows.append(row)
@@ -159,7 +159,7 @@ def copied_loss(
 
 @torch.no_grad()
 def copied_accuracy(model: nn.Module, inputs: Int[Tensor, "batch seq"], targets: Int[Tensor, "batch seq"]) -> float:
-    """Return the share of tokens in the copied half to which `model` gives the highest logit."""
+    """Return the share of positions in the copied half where the correct token has the highest logit."""
     return float((copied_logits(model, inputs).argmax(-1) == copied_half(targets)).float().mean())
 
 
@@ -207,7 +207,7 @@ def train_comparison(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 attention = make()
-                torch.manual_seed(seed)  # equal initial embeddings, however many random numbers a layer uses
+                torch.manual_seed(seed)  # equal initial embeddings, even if one layer uses more random numbers
                 model = CopyModel(attention, vocab_size, d_model)
             generator = torch.Generator().manual_seed(seed)
             next_batch = functools.partial(batch, batch_size, seq_len, vocab_size, generator=generator)

@@ -77,7 +77,7 @@ class PromptBuffer:
     """A buffer of prompts for training. It samples many batches at a time and returns one batch for each step.
 
     Each refill has its own seed, so that a run can resume at any step. The position in the buffer is a tensor on the
-    device, so that a recorded CUDA graph (see `utils.training.loop`) advances to the next batch without the CPU.
+    device. A recorded CUDA graph (see `utils.training.loop`) can therefore move to the next batch without the CPU.
     """
 
     def __init__(self, config: RegressionConfig, device: torch.device, bulk: int = 32) -> None:

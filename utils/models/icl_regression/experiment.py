@@ -247,7 +247,7 @@ class _RunRecorder:
         self.matrices = [*zip(run.qk, run.ov)]
 
     def take_readings(self, step: int, last: bool = False) -> None:
-        """Take the readings that are due, or all readings if `last`."""
+        """Take the readings that are due, or all readings if `last` is True."""
         run, c = self.run, self.run.config
 
         def due(every: int, steps: list[int]) -> bool:

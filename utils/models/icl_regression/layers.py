@@ -179,7 +179,7 @@ def _qk_ov_products(layer: LessonModule) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """A head's w and μ, and how much its QK and OV differ from products that contain only w and μ.
+    """A head's w and μ, and measures of what they do not describe in its QK and OV.
 
     Attributes:
         layer, head: the position of the head in the model.

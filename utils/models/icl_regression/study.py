@@ -1,8 +1,8 @@
-"""Train the further runs that lesson 10 quotes: other prompts, initial values, optimisers, rates, and two-layer stacks.
+"""Train more runs for lesson 10, with other prompts, initial values, optimisers or rates, or with two-layer stacks.
 
 `python -m utils.models.icl_regression.study` computes the missing runs in about ten minutes on one core. It writes
-`study.json`, which `stored_study()` reads. For each stack, the whole run with seed 0 is saved, so that `stored` can
-load it.
+`study.json`, which `stored_study()` reads. For each stack, it also saves the complete run with seed 0, so that
+`stored` can load it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class MissingPackageError(ValueError):
 
 
 class Estimate(NamedTuple):
-    """A value with the limits of its 95 % interval. The limits are nan if the data give no interval."""
+    """A value with the limits of its 95 % interval. The limits are nan if no interval can be computed."""
 
     value: float
     low: float
@@ -57,7 +57,7 @@ def estimate_clustered_share(parts: Sequence[int], wholes: Sequence[int]) -> Est
     """Return a share of answers with its interval. Each learner may give several answers.
 
     The answers of one learner are not independent. Wilson's interval therefore uses the effective number of answers
-    (Kish, Survey Sampling, 1965). This many independent answers would determine the share with the same precision. The
+    (Kish, Survey Sampling, 1965). This is the number of independent answers that would give the same precision. The
     quantile of Student's t takes account of the small number of learners. If the learners do not differ at all, the
     effective number of answers is unknown, and each learner counts as one answer.
 

@@ -99,7 +99,7 @@ def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
     for sitting in (BEFORE, AFTER):
         answers = sittings[sitting]
         if is_visible(both) and not nested_groups_are_safe(answers.keys(), both):
-            # The average of all learners would reveal the average of those few who completed only one sitting.
+            # From the average of all learners, a reader could compute that of the few who completed only one sitting.
             answers = {number: answers[number] for number in both}
         items += _measure_items(answers, FORMS[sitting])
     return InventoryResult(

@@ -104,7 +104,7 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
 
     Some readers stop: they do not pass, and make fewer than two further attempts. They count as not repaired, because
     leaving them out would favour messages after which learners give up. The result also contains the share of these
-    readers: `repaired` can be too low by at most this share.
+    readers. This share is the maximum amount by which `repaired` can be too low.
     """
     effects = []
     for outcomes_by_message in read_outcomes(learners).values():
@@ -132,7 +132,7 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
 
 
 def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[Message, dict[int, Outcome]]]:
-    """Return what learners did after they first read a message, by (lesson, exercise), message and learner."""
+    """Map (lesson, exercise), message and learner to what the learner did after first reading the message."""
     outcomes: dict[tuple[str, str], dict[Message, dict[int, Outcome]]] = defaultdict(lambda: defaultdict(dict))
     for number, learner in enumerate(learners):
         for key, attempts in attempts_by_exercise(learner.attempts).items():
@@ -151,7 +151,7 @@ def _outcome(following: Sequence[Attempt]) -> Outcome:
 
 
 def message_of(attempt: Attempt) -> Message:
-    """Return the message that a failed attempt led to. A message that names a misconception mentions no milestone."""
+    """Return the message shown after a failed attempt. If it names a misconception, it mentions no milestone."""
     milestone = "" if attempt.misconception else attempt.milestone
     return Message(attempt.lesson, attempt.exercise, attempt.reason, attempt.misconception, milestone)
 

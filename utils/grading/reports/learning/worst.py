@@ -2,8 +2,8 @@
 
 A message's share is the share of its readers who pass within two further attempts. Messages are ordered by the upper
 limit of the 95 % interval of this share, the lowest limit first. A message comes early in the list only if its share is
-low and many learners read it: with few readers, the interval is wide and its upper limit is high. The order does not
-depend on a comparison with a message that only shows wrong numbers, so exercises without such a message are included.
+low and many learners read it: with few readers, the interval is wide and its upper limit is high. Messages are not
+compared with a message that only shows wrong numbers, so exercises without such a message are also included.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def find_weak_messages(
 
 
 def read_graded_mistakes(results: Path, handed_in: Path) -> list[Mistake]:
-    """Return the mistakes in the graded answers of a class, the most common first; empty if nothing is graded.
+    """Return the mistakes in a class's graded answers, the most common first, or an empty list if nothing is graded.
 
     Args:
         results: the folder that `coginst grade` wrote, which may be missing.
@@ -96,7 +96,7 @@ def read_graded_mistakes(results: Path, handed_in: Path) -> list[Mistake]:
 
 
 def _led_to(mistake: Mistake, message: Message) -> bool:
-    """Return whether a mistake in a graded answer leads to a message. Ignore milestones, which graded results lack."""
+    """Return whether a mistake leads to a message. Ignore milestones, because graded results do not contain them."""
     same = mistake.exercise == message.exercise and mistake.id == message.misconception
     return same and (bool(mistake.id) or mistake.reason == message.reason)
 
