@@ -52,8 +52,8 @@ _FAINT = """(roots, least) => {
         if (element.isPointInStroke(at)) under = over(under, style.stroke, opacity * style.strokeOpacity);
         return under;
     };
-    const measured = (root, element, colour, x, y) => {
-        const style = getComputedStyle(element), stack = document.elementsFromPoint(x, y).reverse();
+    const measured = (root, element, colour, [x, y, stack]) => {
+        const style = getComputedStyle(element);
         const halo = element instanceof SVGElement && style.paintOrder.startsWith('stroke') ? style.stroke : 'none';
         let under = [255, 255, 255], text = null;
         const write = () => {
@@ -71,13 +71,16 @@ _FAINT = """(roots, least) => {
         if (!text) write();
         return [ratio(text, under), text, under];
     };
-    const points = rect => [0.1, 0.3, 0.5, 0.7, 0.9].map(share =>
-        [rect.left + share * rect.width, rect.top + rect.height / 2]);
+    // The points of a text, each with the elements there from the bottom to the top. To find them is slow in a large
+    // page, so a text outside a picture has two points in each line.
+    const points = (element, rect) => (element instanceof SVGElement ? [0.1, 0.3, 0.5, 0.7, 0.9] : [0.1, 0.9])
+        .map(share => [rect.left + share * rect.width, rect.top + rect.height / 2])
+        .map(at => [...at, document.elementsFromPoint(...at).reverse()]);
     const faint = [];
     const measure = (root, element, colour, words, rects) => {
-        const every = rects.flatMap(points);
-        const shown = every.filter(at => document.elementsFromPoint(...at).includes(element));  // the rest is cut off
-        const all = (shown.length ? shown : every).map(at => measured(root, element, colour, ...at));
+        const every = rects.flatMap(rect => points(element, rect));
+        const shown = every.filter(([, , stack]) => stack.includes(element));  // the rest is cut off
+        const all = (shown.length ? shown : every).map(at => measured(root, element, colour, at));
         const [worst, text, under] = all.reduce((a, b) => (a[0] <= b[0] ? a : b));
         const hex = rgb => '#' + rgb.map(x => Math.round(x).toString(16).padStart(2, '0')).join('');
         if (worst >= least) return;

@@ -168,7 +168,7 @@ def test_a_limit_and_rounding_errors_are_named(declare_exercise):
     )
     body = "sums = x.sum(-1, keepdim=True) - x[:, 2:]\nreturn x[:, :2] / sums"
     report = diagnose(ratio, answer(body, "ratio", "x"))
-    assert "gives the sums, but rounding errors make the numbers after it wrong" in report.message, report.message
+    assert "gives the sums, but its rounding errors make later results wrong" in report.message, report.message
     assert [line.line for line in report.trace if line.state == "wrong"] == [2]
 
 

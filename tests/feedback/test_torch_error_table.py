@@ -166,7 +166,7 @@ RAISED = [
 # Our explanations of these errors quote the text of torch or Python, which differs between versions.
 RAISED_WITH_LIBRARY_TEXT = {
     "X.masked_fill(X > 0, '-inf')": "masked_fill does not accept arguments of these types: Tensor, str.",
-    "nn.Identity().forward(1, 2)": "but 3 were given, and self counts as one of them",
+    "nn.Identity().forward(1, 2)": "but 3 were given (self is counted too)",
     "torch.softmax(X)": "the call does not match the signature: missing 1 required",
 }
 

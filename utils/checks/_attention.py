@@ -216,7 +216,7 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None = None, d_in: in
 
 
 def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor | None = None) -> dict[str, Tensor]:
-    """Compute the intermediate values of scaled dot-product attention: the milestones of an exercise.
+    """Compute the intermediate values of scaled dot-product attention, which are milestones of an exercise.
 
     Args:
         q, k: queries and keys, [..., seq, d_head].
@@ -239,13 +239,13 @@ def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> di
     masked, weights = mask_scores(scaled, mask), F.softmax(scaled, -1)
     values |= {"the masked scores before the scaling?": mask_scores(scores, mask), "the masked scores": masked}
     values |= {"the exponentials without the mask?": scaled.exp(), "the weights without the mask?": weights}
-    return values | {"the weights without the mask times the mask?": weights * mask} | softmax_values(masked)
+    return values | {"the weights computed without the mask, times the mask?": weights * mask} | softmax_values(masked)
 
 
 def softmax_values(
     scores: Tensor, result: str = "the weights", dim: int = -1, noun: str = "scores"
 ) -> dict[str, Tensor]:
-    """Compute the intermediate values of a softmax: milestones of an exercise.
+    """Compute the intermediate values of a softmax, which are milestones of an exercise.
 
     Args:
         scores: the input of the softmax.
@@ -334,7 +334,7 @@ CAUSAL_LAYER = (
 
 
 class Mistake(NamedTuple):
-    """A mistake in attention: the wrong steps of `attention`, and the default message.
+    """A mistake in attention, defined by the wrong steps of `attention` and a default message.
 
     In the message, `{width}` is replaced by the lesson's name for the width of a head.
     """
@@ -348,9 +348,9 @@ ATTENTION_MISTAKES = {
     "not-scaled": Mistake({"scale": lambda d_head, d_in, seq: 1.0}),
     "multiplied": Mistake(
         {"scale": lambda d_head, d_in, seq: d_head**0.5},
-        "You multiplied the scores by the square root of {width}, but they should be divided by it. The spread of a dot"
-        " product already grows with this root, so the softmax is now even sharper and gives nearly all weight to one"
-        " token.",
+        "You should divide the scores by the square root of {width}, but you multiplied them by it. The spread of a dot"
+        " product already grows in proportion to this square root, so your softmax is even sharper and gives nearly all"
+        " weight to one token.",
     ),
     "divided-by-the-width": Mistake(
         {"scale": lambda d_head, d_in, seq: 1 / d_head},
@@ -361,7 +361,7 @@ ATTENTION_MISTAKES = {
     "root-of-the-length": Mistake(
         {"scale": lambda d_head, d_in, seq: seq**-0.5},
         "You divided by the square root of the number of positions. The spread of the scores grows with the width of"
-        " queries and keys, and not with the length of the text.",
+        " the queries and keys, not with the length of the text.",
     ),
     "root-of-2": Mistake(
         {"scale": lambda d_head, d_in, seq: 2**-0.5},
@@ -405,8 +405,8 @@ ATTENTION_MISTAKES = {
     # the mask
     "sees-the-future": Mistake(
         {"change_mask": lambda mask: None},
-        "Nothing is hidden: position 0 gives weight to later positions. When a model writes, those tokens do not exist"
-        " yet.",
+        "Nothing is hidden: position 0 gives weight to later positions. When a model generates text, those tokens do"
+        " not exist yet.",
     ),
     "true-means-blocked": Mistake(
         {"change_mask": lambda mask: ~mask},
@@ -443,8 +443,8 @@ ATTENTION_MISTAKES = {
     ),
     "hidden-with-zero": Mistake(
         {"hide": lambda scores, mask: mask_scores(scores, mask, 0.0)},
-        "You set blocked scores to 0, but exp(0) is 1: softmax still gives them weight, and more weight than a"
-        " negative score. Only a score of -inf gets weight 0.",
+        "You set blocked scores to 0, but exp(0) is 1, so the softmax still gives them weight, even more than it gives"
+        " a negative score. Only a score of -inf gets weight 0.",
     ),
     "mask-added": Mistake(
         {"hide": lambda scores, mask: scores if mask is None else scores + mask},
@@ -468,7 +468,7 @@ ATTENTION_MISTAKES = {
 
 
 def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, str] | None = None) -> SimpleNamespace:
-    """Return a namespace of functions. Each function declares a mistake in attention as a misconception of an exercise.
+    """Return a namespace of functions. Each turns one mistake in attention into a misconception of an exercise.
 
     With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" with
     this message, and `wrong.root_of_2()` is a misconception with the default message.

@@ -25,7 +25,7 @@ from utils.exercises.sampler import sample_parameter
 
 @dataclass(frozen=True)
 class _ResultTerms:
-    """The result of a layer on a case, split into the contributions of the attention weights.
+    """The result of a layer for one case, split into a base and one contribution for each attention weight.
 
     Attributes:
         base: the result if all attention weights are dropped, [batch, query, width].
@@ -79,7 +79,7 @@ class _DropoutPattern:
 
 
 def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], initial: Callable) -> Callable:
-    """Build a `parse_result` that maps all results with the same kind of dropout to one fixed result.
+    """Build a `parse_result` that returns one fixed result for each kind of dropout.
 
     Answers may sample random numbers in different ways, so two correct results can differ. The parser finds out which
     weights were dropped. It tries all subsets of the weights, so the input sequences must be short. It then returns a
@@ -266,8 +266,8 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
         ),
         "keep-and-drop-swapped": Wrong(
             build(drop=make_dropout(fraction=lambda rate: 1 - rate)),
-            "You swapped keep and drop: your layer drops a fraction of 1 - dropout of the weights, but it should drop"
-            " a fraction of dropout.",
+            "You swapped keep and drop: your layer drops weights with probability 1 - dropout, but it should drop them"
+            " with probability dropout.",
         ),
         "one-draw-for-all-texts": Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (1, *shape[1:]))),
@@ -276,7 +276,7 @@ def dropout_misconceptions(build: Callable, has_heads: bool = False) -> dict[str
         ),
         "keys-vanish-as-a-whole": Wrong(
             build(drop=make_dropout(mask_shape=lambda shape: (*shape[:-2], 1, shape[-1]))),
-            "If your layer drops a position, this position is dropped for all queries. Dropout should keep or drop each"
+            "If your layer drops a position, it does so for all queries at once. Dropout should keep or drop each"
             " weight independently, with one random number for each pair of positions.",
         ),
         "rows-vanish-as-a-whole": Wrong(
@@ -301,8 +301,8 @@ def drops_weights(probe: Probe) -> str | None:
     if all(in_training) or not all(in_evaluation):
         return None
     return (
-        "Your result is right in evaluation mode, but wrong in training mode. In training mode, each row should be the"
-        " sum of weight × value with some terms left out at random, and the remaining terms divided by 1 - dropout."
+        "Your result is right in evaluation mode, but wrong in training mode. In training mode, each row should be a"
+        " sum of terms weight × value: leave out some terms at random, and divide the remaining terms by 1 - dropout."
     )
 
 
@@ -314,8 +314,8 @@ def draws_anew(probe: Probe) -> str | None:
         observation = probe.run(trial.case, calls=2)
         if observation.failure is None and isinstance(observation.value[0], Tensor) and torch.equal(*observation.value):
             return (
-                "Two calls in training drop the same weights. Each call should sample again; otherwise the model only"
-                " learns to do without these few weights."
+                "Two calls in training drop the same weights. Sample a new random mask in each call; otherwise, the"
+                " model only learns to work without these few weights."
             )
     return None
 

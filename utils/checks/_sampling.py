@@ -70,14 +70,14 @@ def batches_from_their_generator(
         *arguments,
         elsewhere=f"The same generator in the same state gave different {noun} the second time{elsewhere}",
         restarted=f"Two calls in a row with the same generator gave the same {noun}. In each call, sample new {noun}"
-        " from the generator itself, without a copy, a new seed or a stored result, so that each call continues where"
-        " the last call ended.",
+        " directly from the generator, which continues where the last call ended: do not copy it, set its seed or store"
+        " a result.",
         ignored=f"Two generators in different states gave the same {noun}, as if your function set a seed. Sample from"
         " the generator that is passed in.",
         disturbing="A generator was passed in, but your code used or seeded torch's global random generator. Sample"
         " only from the generator that was passed in.",
         repeated=f"Of {FEW} generators in different states, at least two gave exactly the same {noun}. Sample every"
-        " number independently from the generator, so that hardly any two samples are equal.",
+        " number independently from the generator, so that equal samples are very unlikely.",
         constant=f"Without a generator, two calls gave the same {noun}. Training would see the same batch again and"
         f" again{constant}",
     )

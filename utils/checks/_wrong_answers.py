@@ -11,7 +11,7 @@ from utils.exercises.exercise import Wrong
 
 
 def with_steps(function: Callable) -> Any:
-    """Make the steps of a correct answer replaceable.
+    """Decorate a correct answer so that its steps can be replaced.
 
     The keyword-only parameters of `function` are its steps, and their defaults are the correct steps. The decorated
     function is the correct answer and no longer has these parameters. `answer.replace(step=other)` returns an answer

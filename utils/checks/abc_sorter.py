@@ -145,12 +145,13 @@ exercise(
         ),
         "temperature-after-the-softmax": _gated.replace(gate=lambda A, B, temp: _gate(A, B) / temp).wrong(
             "You divide by the temperature after the softmax, so a row no longer sums to one. Divide the product of the"
-            " factors by the temperature before the softmax, where the temperature decides how sharp the gate is."
+            " factors by the temperature before the softmax, because there it controls how sharp the gate is."
         ),
         "softmax-of-each-factor": Wrong(
             _gated.replace(gate=lambda A, B, temp: F.softmax(A / temp, -1) @ F.softmax(B / temp, -1)),
-            "You apply a softmax to each factor and then multiply the factors. Every row of the gate is then a mix of"
-            " the same few rows of B, so the gate can hardly be sharp: apply one softmax after the product.",
+            "You apply a softmax to each factor and then multiply the factors. Every row of the gate is then a weighted"
+            " mean of the same few rows of softmax(B), so it is rarely sharp: apply one softmax to the product"
+            " instead.",
         ),
     },
     equivalent={"by-hand": _gated.replace(gate=_gate_by_hand)},
@@ -314,9 +315,8 @@ def _made_anew(probe):
     ):
         return None
     return (
-        "When the parameters change, your result still uses a value that was computed from the old parameters, in"
-        " __init__ or in the first call. Training changes the parameters at every step, so compute the weights in each"
-        " forward pass."
+        "When the parameters change, your result still uses a value that __init__ or the first call computed from the"
+        " old parameters. Training changes the parameters at every step, so compute the weights in each forward pass."
     )
 
 
@@ -347,13 +347,13 @@ exercise(
     ],
     misconceptions={
         "sees-the-future": _wrong.sees_the_future(
-            "You mask nothing: while the model writes the first sorted letter, it could read the other two letters. In"
-            " training, the sequence contains the answer, so each position should attend only to itself and to earlier"
-            " positions."
+            "You do not mask anything, so the model can read the other two sorted letters while it predicts the first"
+            " letter. In training, the sequence contains the answer, so each position should attend only to itself and"
+            " to earlier positions."
         ),
         "masked-after-the-softmax": _wrong.mask_after_softmax(
-            "You hide the future after the softmax, when it has already received weight: rows no longer sum to one,"
-            " and a later token changes earlier weights. Set these scores to minus infinity before the softmax."
+            "You hide the future only after the softmax has given it weight: the rows no longer sum to one, and a later"
+            " token changes earlier weights. Set the scores of later positions to minus infinity before the softmax."
         ),
         "mirror-image": _wrong.mirror_image(
             "Your mask is the mirror image: each position sees itself and all later positions. Each row of the mask"
@@ -378,7 +378,7 @@ exercise(
             "Your softmax runs down the columns. Each row belongs to a query, and its weights should sum to one."
         ),
         "heads-run-together": _deep_attention.replace(merge=lambda y: y.reshape(y.shape[0], y.shape[2], -1)).wrong(
-            "You merge the heads without moving the head axis behind the positions first, so reshape joins several"
+            "You merge the heads without first moving the head axis behind the position axis, so reshape joins several"
             " positions of one head. Each position should keep its own entries from every head."
         ),
         "no-gate": _deep_attention.replace(qkv=lambda p, x: _qkv(p, x, _ungated)).wrong(
@@ -386,15 +386,15 @@ exercise(
             " from A, B and the base."
         ),
         "values-not-gated": _deep_attention.replace(qkv=lambda p, x: [*_qkv(p, x)[:2], _qkv(p, x, _ungated)[2]]).wrong(
-            "You make queries and keys with gated weights, but not the values. All three weights should come from"
+            "You use gated weights for queries and keys, but not for values. All three weights should come from"
             " make_weight."
         ),
         "one-pair-for-all": Wrong(
             _deep_attention.replace(
                 qkv=lambda p, x: _qkv({**p, **{f"{n}{half}": p[f"q{half}"] for n in "kv" for half in "AB"}}, x)
             ),
-            "You make keys and values with the queries' factors. Queries, keys and values each have their own pair of"
-            " factors.",
+            "You use the queries' factors for the keys and values too. Queries, keys and values each have their own"
+            " pair of factors.",
         ),
         "output-layer-forgotten": _deep_attention.replace(out=lambda p, y: y).wrong(
             "You merge the heads and return them without the output layer o. This layer mixes the results of the heads."
@@ -422,8 +422,8 @@ exercise(
         ),
         "a-bias-in-the-output-layer": Wrong(
             _oracle,
-            "The output layer has a bias, because nn.Linear adds one by default. The sorter should have 6 × 6 = 36"
-            " parameters there.",
+            "The output layer has a bias, because nn.Linear adds one by default. In the sorter, this layer should have"
+            " 6 × 6 = 36 parameters.",
             initial_parameters=lambda embed_dim, *rest, **more: {
                 **_parameters(embed_dim, *rest, **more),
                 "o.bias": torch.zeros(embed_dim),
@@ -466,8 +466,8 @@ def _describe_step(step, steps, base, warmup):
     """Return a clause that describes what the schedule should do at a step."""
     if step == 0:
         return (
-            f"in the warm-up, the rate should rise in {warmup} equal steps, and step 0 should already have base_lr /"
-            f" {warmup}, because a rate of 0 would waste this step"
+            f"in the warm-up, the rate should rise in {warmup} equal steps, and step 0 should already have a rate of"
+            f" base_lr / {warmup}, because a rate of 0 would waste this step"
         )
     if step == warmup - 1:
         return f"the last step of the warm-up should reach base_lr = {base:g}"
@@ -482,8 +482,8 @@ def _describe_step(step, steps, base, warmup):
         return "at the end, the rate should be a tenth of base_lr"
     t = (step - warmup) / (steps - warmup)
     return (
-        f"a fraction of {t:.2f} of the decay is done at this step, and the decay should be half a period of a cosine,"
-        " from base_lr to a tenth of base_lr"
+        f"at this step, a fraction of {t:.2f} of the decay is done, and the decay should follow half a period of a"
+        " cosine, from base_lr to a tenth of base_lr"
     )
 
 
@@ -501,7 +501,7 @@ def _landmarks(probe):
 exercise(
     "lr_at",
     oracle=_rate,
-    unswept={"zero counts": "the lesson does not say what a warm-up of 0 steps is"},
+    unswept={"zero counts": "the lesson does not define a warm-up of 0 steps"},
     cases=lambda rand: [
         case(step, steps, base, warmup)
         for steps, base, warmup in (
@@ -553,8 +553,8 @@ exercise(
                 if step <= warmup_steps
                 else _rate(step, steps, base_lr, warmup_steps)
             ),
-            "Your warm-up has one step too many, and the rate of this step is above base_lr. The warm-up should consist"
-            " of the steps 0 to warmup_steps - 1, and the cosine should start at step warmup_steps.",
+            "Your warm-up has one step too many: at step warmup_steps, the rate is above base_lr. The warm-up should"
+            " consist of the steps 0 to warmup_steps - 1, and the cosine should start at step warmup_steps.",
         ),
         "ends-one-step-early": Wrong(
             lambda step, steps, base_lr, warmup_steps: _rate(
@@ -564,13 +564,13 @@ exercise(
             " base_lr at step `steps`.",
         ),
         "cut-off-at-a-tenth": _schedule.replace(fall=lambda t: max(0.1, 0.5 * (1 + math.cos(math.pi * t)))).wrong(
-            "Your cosine falls towards 0, and your code raises every rate below a tenth of base_lr to that tenth. So"
-            " the rate is too low during the decay and constant at the end. The cosine itself should fall from base_lr"
-            " to a tenth of base_lr."
+            "Your cosine falls towards 0, and your code replaces every rate below a tenth of base_lr with a tenth of"
+            " base_lr. So the rate is too low during the decay and constant at the end. The cosine itself should fall"
+            " from base_lr to a tenth of base_lr."
         ),
         "full-turn": _schedule.replace(fall=_cosine(turn=2 * math.pi)).wrong(
             "Your cosine runs through a full period, so the rate falls and rises again. Use half a period, from 0 to"
-            " pi, in which a cosine only falls."
+            " pi, so that the cosine only falls."
         ),
         "degrees": _schedule.replace(fall=_cosine(turn=180)).wrong(
             "Your angle is in degrees. math.cos takes radians: half a period is math.pi."
@@ -585,8 +585,8 @@ exercise(
     },
     hints=Hints(
         "Draw the curve: a straight line up over warmup_steps, then half a cosine wave down to a tenth of base_lr.",
-        "In the warm-up, the rate is base_lr times (step + 1) / warmup_steps. After the warm-up, what fraction of the"
-        " way from step `warmup_steps` to step `steps` is done, as a number from 0 to 1?",
+        "In the warm-up, the rate is base_lr times (step + 1) / warmup_steps. After the warm-up, how far is the step on"
+        " the way from `warmup_steps` to `steps`, as a fraction from 0 to 1?",
         "As t goes from 0 to 1, (1 + cos(pi t)) / 2 goes from 1 to 0. The rate is base_lr times (0.1 + 0.9 times this"
         " number).",
     ),
@@ -623,8 +623,8 @@ def _sort_greedily(
 
 @wrong_answer
 def _sort_with_question_letters(model, letters):
-    """You allow only the question's letters that are not used yet, so Python does half of the sorting. Write the letter
-    that the model scores highest, even if it is wrong.
+    """You let the model choose only from the unused letters of the question, so Python does half of the sorting. Write
+    the letter that the model scores highest, even if it is wrong.
     """
     ids, left = encode(letters), list(letters)
     for _ in range(3):
@@ -636,8 +636,8 @@ def _sort_with_question_letters(model, letters):
 
 @wrong_answer
 def _read_three_positions(model, letters):
-    """You read three positions of one pass, so the model has not seen its own first letter when it predicts the second.
-    Run one pass for each letter.
+    """You read all three letters from a single pass, so the model has not seen its own first letter when it predicts
+    the second. Run one pass for each letter.
     """
     return "".join(VOCAB[i + 1] for i in model(encode(letters))[0, 1:4, 1:].argmax(-1).tolist())
 
@@ -687,8 +687,8 @@ exercise(
     properties=[_GREEDY, _three_letters],
     misconceptions={
         "separator-not-forbidden": _sort_greedily.replace(forbid=False).wrong(
-            "Your loop chose the separator as an output. After the four tokens of the prompt only letters make"
-            " sense: set the separator's logit to minus infinity before you choose."
+            "Your loop chose the separator as an output. After the four tokens of the prompt, only letters make sense:"
+            " set the separator's logit to minus infinity before you choose."
         ),
         "separator-not-low-enough": _sort_greedily.replace(separator_logit=0.0).wrong(
             "You set the separator's logit to 0, and it still wins when all other logits are negative. Only minus"
@@ -711,16 +711,17 @@ exercise(
             " result of encode unchanged.",
         ),
         "forgets-the-question": _sort_greedily.replace(feed=lambda ids: ids[:, -1:]).wrong(
-            "After the first pass only the newest letter goes into the model. The model remembers nothing between two"
+            "After the first pass, only the newest letter goes into the model. The model remembers nothing between two"
             " passes, so pass it the question and everything written so far each time."
         ),
         "letters-of-the-question-only": _sort_with_question_letters,
         "each-letter-once": _sort_greedily.replace(written=lambda ids: ids).wrong(
-            "You forbid every letter that was already written, so aab can never come out. Forbid only the separator."
+            "You forbid every letter that was already written, so your function can never return aab. Forbid only the"
+            " separator."
         ),
         "sorts-by-itself": Wrong(
             lambda model, letters: "".join(sorted(letters)),
-            "The letters come back sorted although the model that was passed in does not sort: did you use Python's"
+            "Your function returns sorted letters, but the model that was passed in does not sort: did you use Python's"
             " sort, or another model? Return what this model writes, even if it is wrong.",
         ),
         "reads-the-first-position": _sort_greedily.replace(take=lambda logits: logits[0, 0]).wrong(

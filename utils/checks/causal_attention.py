@@ -128,7 +128,7 @@ def _renormalisation_steps(weights, mask):
 
 
 def _hide_nearly_all(scores):
-    """Raise the scores of position 1, so that position 0 gives itself a weight of only about 1e-8.
+    """Raise the scores of position 1 so much that position 0 gives itself a weight of only about 1e-8.
 
     If an answer adds a constant such as 1e-5 to each sum, the constant is much larger than this weight.
     """
@@ -147,7 +147,7 @@ def _spread_hidden_evenly(weights, mask):
 exercise(
     "masked_then_renormalised",
     unswept={
-        "zeros": "a row whose allowed weights are all 0 has no sum to divide by",
+        "zeros": "a row whose allowed weights are all 0 cannot be divided by its sum",
         **dict.fromkeys(
             ("sizes", "large", "hidden numbers", "small", "signs"), "the weights are positive, and each row sums to one"
         ),
@@ -176,9 +176,8 @@ exercise(
         ),
         "keepdim-forgotten": Wrong(
             lambda weights, mask: _zero_hidden(weights, mask) / _zero_hidden(weights, mask).sum(-1),
-            "Your row sums form a flat vector, and the division aligns a flat vector with the columns: column 0 was"
-            " divided by the sum of row 0, and so on. Keep the axis that you sum over, so that each row is divided by"
-            " its own sum.",
+            "Your row sums form a flat vector, and broadcasting aligns it with the columns: column 0 was divided by the"
+            " sum of row 0, and so on. Keep the axis that you sum over, so that each row is divided by its own sum.",
         ),
         "wrong-axis": Wrong(
             lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-2),
@@ -196,18 +195,18 @@ exercise(
         ),
         "divided-by-the-count": Wrong(
             lambda weights, mask: _zero_hidden(weights, mask) / mask.sum(-1, keepdim=True),
-            "You divided by the number of positions that a row may see. Divide by the sum of their weights instead, so"
-            " that the weights of the row sum to one.",
+            "You divided by the number of positions that a row may see. Divide by the sum of the weights of these"
+            " positions instead, so that the row sums to one.",
         ),
         "softmax-again": Wrong(
             lambda weights, mask: F.softmax(_zero_hidden(weights, mask), dim=-1),
-            "Your result is a softmax of rows in which the hidden weights are 0, and exp(0) is 1, so the hidden"
-            " positions get weight again. The visible weights are positive already: only divide them by their sum.",
+            "Your result is the softmax of the masked weights: a hidden weight is 0, and exp(0) is 1, so the hidden"
+            " positions get weight again. The visible weights are already positive: only divide them by their sum.",
         ),
         "weights-taken-for-scores": Wrong(
             lambda weights, mask: F.softmax(weights.masked_fill(~mask, -torch.inf), dim=-1),
-            "Your result is a softmax of the visible weights, as if they were scores. They are weights already: exp"
-            " changes their proportions and makes them more alike, so only divide them by their sum.",
+            "Your result is a softmax of the visible weights, as if they were scores. They are weights already, and exp"
+            " makes them more alike: divide them by their sum instead.",
         ),
         "true-means-blocked": Wrong(
             lambda weights, mask: _divide_by_sum(_zero_hidden(weights, ~mask)),
@@ -227,15 +226,15 @@ exercise(
         "dealt-out-equally": _spread_hidden_evenly,
         "sum-with-a-floor": Wrong(
             lambda weights, mask: F.normalize(_zero_hidden(weights, mask), p=1, dim=-1, eps=1e-5),
-            "Your divisor is never smaller than a constant, so a row whose visible weights are tiny does not sum to"
-            " one. Divide each row by its sum, however small the sum is.",
+            "Your divisor has a lower limit, so a row with tiny visible weights does not sum to one. Divide each row by"
+            " its sum, however small it is.",
         ),
         "one-minus-hidden": Wrong(
             lambda weights, mask: (
                 _zero_hidden(weights, mask) / (1 - _zero_hidden(weights, ~mask).sum(-1, keepdim=True))
             ),
-            "You divided by 1 minus the hidden weight, which is rounded, even to 0, if nearly all the weight of a row"
-            " is hidden. Divide by the sum of the visible weights instead.",
+            "You divided by 1 minus the hidden weight. If nearly all the weight of a row is hidden, this difference is"
+            " inaccurate or even 0: divide by the sum of the visible weights instead.",
         ),
         "mask-ignored": Wrong(
             lambda weights, mask: weights + 0.0 * mask,
@@ -292,17 +291,16 @@ def _renormalise_after_softmax(scores, d_k):
 
 _MESSAGES = {
     "mask-after-softmax": (
-        "You hide the later positions only after dividing by a sum over all positions, so position 0 keeps only the"
-        " weight that it had among all positions. This weight depends on the hidden scores, so the future still has an"
-        " influence."
+        "You hide the later positions only after dividing by a sum over all positions, so position 0 gives itself a"
+        " weight below 1. This weight depends on the hidden scores, so the future still has an influence."
     ),
     "hidden-with-zero": (
-        "You set hidden scores to 0, but exp(0) is 1, so later positions still get weight, even more weight than a"
-        " visible position with a negative score. Only a score of -inf gets weight 0."
+        "You set hidden scores to 0, but exp(0) is 1, so later positions still get weight, even more than a visible"
+        " position whose score is negative. Only a score of -inf gets weight 0."
     ),
     "true-means-blocked": (
         "You hide the past and show the future, so the last position sees nothing, and its softmax is nan. True in the"
-        " mask means 'may attend', so the scores to fill are those where the mask is False."
+        " mask means 'may attend', so fill the scores where the mask is False."
     ),
     "divided-by-the-width": (
         "You divided by d_k instead of its square root, so the weights are too uniform. The spread of a dot product"
@@ -358,7 +356,7 @@ exercise(
         "divided-by-d_k": _wrong.divided_by_the_width(),
         "root-of-the-length": _wrong.root_of_the_length(
             "You divided by the square root of the number of positions. The spread of scores grows with d_k, the width"
-            " of the keys, and not with the length of the text."
+            " of the keys, not with the length of the text."
         ),
         "shared-out-before-hiding": _renormalise_after_softmax,
         "scaled-too-late": _wrong.scaled_too_late(
@@ -396,7 +394,7 @@ exercise(
     },
     hints=Hints(
         "The order matters: first hide the scores, then normalise them. Which score gets a weight of exactly 0?",
-        "get_mask, called with the size of the table, marks the scores that should stay. Set the other scores to -inf,"
+        "Call get_mask with the size of the table: it marks the scores that should stay. Set the other scores to -inf,"
         " divide by the square root of d_k, and take the softmax of each row.",
         "masked_fill fills the cells where its mask is True, so pass it the inverse of get_mask(scores.shape[-1]); then"
         " take the softmax along dim -1.",
@@ -464,17 +462,17 @@ exercise(
         ),
         "rows-renormalised": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True),
-            "You made each row sum to one again, as after a mask. Dropout should not renormalise: the sum of a row may"
-            " change, and only its mean over many samples should stay the same.",
+            "You made each row sum to one again, as you would after masking. Dropout should not renormalise: the sum of"
+            " a row may change, and only its mean over many samples should stay the same.",
         ),
         "rows-renormalised-or-0": Wrong(
             lambda x, keep, p: x * keep / (x * keep).sum(-1, keepdim=True).clamp(min=1e-9),
-            "You made each row sum to one again, as after a mask. Dropout should not renormalise: the sum of a row may"
-            " change, and only its mean over many samples should stay the same.",
+            "You made each row sum to one again, as you would after masking. Dropout should not renormalise: the sum of"
+            " a row may change, and only its mean over many samples should stay the same.",
         ),
         "rows-keep-their-sum": Wrong(
             lambda x, keep, p: x * keep * x.sum(-1, keepdim=True) / (x * keep).sum(-1, keepdim=True),
-            "You rescaled each row to the sum that it had before. Dropout should not do this: the sum of a row may"
+            "You rescaled each row to its sum before the dropout. Dropout should not do this: the sum of a row may"
             " change, and only its mean over many samples should stay the same.",
         ),
         "draws-its-own": Wrong(
@@ -600,8 +598,8 @@ exercise(
         ),
         "drops-in-eval": _wrong.drops_in_eval(),
         "dropout-on-the-output": causal_attention.replace(drop=keep_weights, out=apply_dropout).wrong(
-            "You apply dropout to the context vectors, so single entries of a context vector become 0. Apply it to the"
-            " weights instead, so that a position cannot rely on one particular other position."
+            "You apply dropout to the context vectors, so individual entries of a context vector become 0. Apply it to"
+            " the weights instead, so that no position can rely on a single other position."
         ),
         "dropout-on-the-scores": causal_attention.replace(drop=keep_weights, transform_scores=apply_dropout).wrong(
             "You apply dropout to the scores, before the softmax. A dropped score is 0, and a score of 0 still gets"

@@ -207,12 +207,12 @@ exercise(
     misconceptions={
         "singular-values-of-a-plane": Wrong(
             lambda q, k, r: torch.linalg.svdvals(torch.stack([q, k, r], dim=-2)).prod(dim=-1) ** 2,
-            "In two dimensions your result is not 0, although three vectors in a plane span no volume. Does your"
-            " product have only two factors there, so that it measures an area?",
+            "In two dimensions, your result is not 0, although three vectors in a plane span no volume. Does your"
+            " product have only two factors in this case, so that it measures an area?",
         ),
         "score-instead": _determinant.replace(first=-1, cross=-2, of_q=-1, of_k=-1, of_r=-1).wrong(
-            "The sign is wrong: you return minus the determinant. The score will be minus the determinant, but the"
-            " determinant itself is a squared volume and never below 0."
+            "The sign is wrong: you return minus the determinant. The score will later be minus the determinant, but"
+            " the determinant itself is a squared volume, so it is never negative."
         ),
         "cross-term-once": _determinant.replace(cross=1).wrong(
             "You count the product (q·k)(k·r)(r·q) only once. Two of the six terms of the determinant are this product,"
@@ -253,8 +253,8 @@ exercise(
             " Sarrus' rule, so they should be subtracted."
         ),
         "not-squared": _determinant.replace(power=1).wrong(
-            "You multiply the squared norms by dot products that are not squared. Each of these terms should be of"
-            " degree six, like the first term: every vector should occur in it twice as a factor."
+            "You multiply the squared norms by dot products that are not squared. Each of these terms should have"
+            " degree six, like the first term: every vector should occur in it twice."
         ),
         "reference-square-forgotten": _determinant.replace(of_k=0).wrong(
             "The term |k|² (q·r)² is missing. It is 0 only if query and reference are perpendicular."
@@ -319,8 +319,8 @@ def _scores_by_triples(q, k, r, *, determinant=_det, by="query"):
 
 @wrong_answer
 def _norms_along_rows(q, k, r):
-    """The keys' squared lengths run along the queries' axis, so you use |k|² of position i for all keys. Put these
-    squared lengths along the last axis, so that column j has the squared length of key j.
+    """You put the keys' squared lengths along the queries' axis, so row i uses |k|² of position i for all keys. Put
+    these squared lengths along the last axis, so that column j has the squared length of key j.
     """
     kk = _dot(k, k)[..., :, None]
     qq, rr, rq = _dot(q, q)[..., None], _dot(r, r)[..., None], _dot(r, q)[..., None]
@@ -330,7 +330,7 @@ def _norms_along_rows(q, k, r):
 
 @wrong_answer
 def _divided_by_lengths(q, k, r):
-    """Your result is nan if a query or a reference has length 0, or if both lie on one line. These scores should be 0:
+    """Your result is nan if a query or a reference has length 0, or if the two are parallel. These scores should be 0:
     do you divide by a length that can be 0?
     """
     unit = q / q.norm(dim=-1, keepdim=True)
@@ -371,16 +371,17 @@ def _by_matrix_products(probe):
     # Products of larger tensors may make a few extra copies, which count as operations.
     if long.operations > short.operations + 12:
         return (
-            f"The scores are right, but the number of operations grows with the sizes: {short.operations} operations"
-            f" for one head with 6 positions, {long.operations} operations for 2 times 3 heads with 24 positions. Do"
-            " you use a loop? A single matrix product gives all dot products of queries with keys."
+            "The scores are right, but the number of operations grows with the size of the inputs:"
+            f" {short.operations} operations for one head with 6 positions, but {long.operations} operations for 2"
+            " texts, 3 heads and 24 positions. Do you use a loop? A single matrix product gives all dot products of"
+            " queries with keys."
         )
     largest = run(1, 1, 64, 16).largest
     if largest >= 64 * 64 * 16:
         return (
-            f"The scores are right, but for 64 positions and d_head = 16 you make a tensor of {largest:,} numbers, at"
-            " least as large as a vector for each pair, [seq, seq, d_head]. A matrix product sums over d_head without"
-            " storing such a tensor."
+            f"The scores are right, but for 64 positions and d_head = 16 you create a tensor of {largest:,} numbers:"
+            " at least one vector for each pair of positions, [seq, seq, d_head]. A matrix product sums over d_head"
+            " without storing such a tensor."
         )
     return None
 
@@ -538,8 +539,8 @@ exercise(
         "The dot products of all queries with all keys are one matrix product, and so are the dot products of all"
         " references with all keys. Broadcasting does the rest.",
         "The squared norms of q and r, and the products q·r, have the shape [batch, heads, seq, 1]; the squared norms"
-        " of k need the shape [batch, heads, 1, seq]. Insert all dot products into the determinant, and return minus"
-        " the determinant.",
+        " of k need the shape [batch, heads, 1, seq]. Insert all dot products into the formula of the determinant, and"
+        " return minus the determinant.",
     ),
 )
 
@@ -643,12 +644,12 @@ exercise(
             " keys in the plane of query and reference get the most weight."
         ),
         "not-scaled": _wrong.not_scaled(
-            "You do not scale the scores. The determinant, a sum of products of six lengths, is so large that the"
+            "You do not scale the scores. The determinant is a sum of products of six lengths, so it is large and the"
             " softmax gives nearly all weight to one key; divide the scores by d_head to the power 1.5."
         ),
         "scaled-by-the-root": _layer.replace(scale=lambda d, m, seq: d**-0.5).wrong(
-            "You divide the scores by the square root of d_head, as for dot products. Each term of the determinant is a"
-            " product of three dot products, so the exponent should be 1.5."
+            "You divide the scores by the square root of d_head, as in dot-product attention. Each term of the"
+            " determinant is a product of three dot products, so the exponent should be 1.5."
         ),
         **{
             f"scaled-by-the-power-{power}": Wrong(
@@ -692,16 +693,16 @@ exercise(
             " distance between query and key."
         ),
         "no-rope": _layer.replace(rotated="").wrong(
-            "Your scores are the same as without RoPE. Is RoPE missing, or do you apply it while the heads are on the"
-            " second-to-last axis, so that it rotates by the index of the head instead of the position?"
+            "Your scores are the same as without RoPE. Is RoPE missing, or is the head axis second to last when you"
+            " apply it, so that it rotates by the head index instead of the position?"
         ),
         "values-turned": _layer.replace(rotated="qkrv").wrong(
             "You apply RoPE to the values too. Only the scores need positions, so apply RoPE only to queries, keys and"
             " references."
         ),
         "turned-before-the-split": _layer.replace(rotate=lambda t, heads, split: split(rope(t), heads)).wrong(
-            "You apply RoPE before you split the vectors into heads. Each head should have its own pairs, with all"
-            " speeds from fast to slow, so split into heads before you apply RoPE."
+            "You apply RoPE before you split the vectors into heads. Each head should have pairs that rotate at all"
+            " speeds, from fast to slow, so split into heads before you apply RoPE."
         ),
         "reference-of-the-key": _layer.replace(scores=_scores_by_triples.replace(by="key")).wrong(
             "You take the reference from the key's position. It should come from the query's position."
@@ -718,7 +719,7 @@ exercise(
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _layer.replace(split=_split_across_positions, **how),
-                "You split the heads with a single view, straight to [batch, heads, seq, d_head], so a head gets whole"
+                "You split the heads with a single view to [batch, heads, seq, d_head], so each head gets the complete"
                 " vectors of only some positions. Split the last axis, then move the head axis forward.",
             )
             for which, how in (("", {}), ("-and-back", {"merge": lambda m: m.reshape(len(m), m.shape[2], -1)}))
@@ -896,7 +897,7 @@ def _few_and_odd(probe):
 
 exercise(
     "copy_batch",
-    unswept={"ones": "the check estimates frequencies, which needs many texts"},
+    unswept={"ones": "the check needs many texts to estimate frequencies"},
     oracle=_copy_batch,
     cases=lambda rand: [
         case(batch, seq, vocab, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))))

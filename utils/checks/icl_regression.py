@@ -77,7 +77,7 @@ class _Statistic(NamedTuple):
 
 
 _EXPECTED = "expected {wanted}"
-_FOURTH = "the mean of their fourth powers is {seen} times the square of their mean square, expected 3 times"
+_FOURTH = "the mean of their fourth powers, divided by the square of their mean square, is {seen}, expected 3"
 _INDEPENDENT = f"the mean of their product is {{seen}}, {_EXPECTED}. Sample each entry independently."
 _AN_EXAMPLE = (
     "In {percent} % of the prompts the question's x is the x of an example, so these prompts contain their answer."
@@ -135,9 +135,8 @@ _STATISTICS = {
     "shared error": _Statistic(
         False,
         0.2,
-        "The errors of y at the same position are similar in all prompts: the standard deviation of their means over"
-        " the prompts is {seen} times the size of a single error, expected about 0. Sample new errors for each"
-        " prompt.",
+        "At each position, the errors of y are similar in all prompts: their averages over the prompts have a standard"
+        " deviation of {seen} times the size of a single error, expected about 0. Sample new errors for each prompt.",
     ),
     "mean of the errors": _Statistic(False, 0.1, f"The errors of y have a mean of {{seen}}, {_EXPECTED}."),
     "fourth moment of the errors": _Statistic(False, 0.4, f"The errors of y are not normally distributed: {_FOURTH}."),
@@ -277,7 +276,7 @@ def known(L, d, noise_std):
 
 
 def _deviations(numbers, n, L, d, noise_std):
-    """Return the deviation of each statistic.
+    """Return how far each statistic deviates from its expected value.
 
     A deviation within the slack counts as 0. The slack is larger for fewer prompts. A larger deviation of a magnitude
     is given as a rounded number of octaves. For all other statistics, only the sign of the deviation is given.
@@ -350,7 +349,7 @@ def _describe_uniform_entries(result, case):
         return ""
     entries = " and ".join(names)
     return (
-        f"All entries of {entries} are between 0 and 1, as rand samples them. Use randn for normally distributed"
+        f"All entries of {entries} are between 0 and 1, like numbers from rand. Use randn for normally distributed"
         " numbers."
     )
 
@@ -421,7 +420,7 @@ def _few_prompts(probe):
 
 exercise(
     "sample_regression",
-    unswept={"numbers": "the check estimates β from the examples, which needs little noise"},
+    unswept={"numbers": "the check can estimate β from the examples only if there is little noise"},
     oracle=_sample_prompts,
     cases=lambda rand: [
         # For this noise_std, the standard deviations noise_std and noise_std² · √d are rounded to different multiples.
@@ -503,7 +502,7 @@ exercise(
         "x_q-from-the-examples": _sample_question_from_examples,
         "beta-shrunk": Wrong(
             _sample_prompts.replace(beta_of=lambda n, d, g: torch.randn(n, d, 1, generator=g) / d**0.5),
-            "You divide β by √d. Each entry of β should have variance 1; the factor √d belongs to the noise.",
+            "You divide β by √d. Each entry of β should have variance 1; only the noise is multiplied by √d.",
         ),
     },
     hints=Hints(
@@ -665,8 +664,9 @@ exercise(
         **{
             f"heads-cut-across-positions{which}": Wrong(
                 _layer.replace(heads=_split_across_positions, merge=merge),
-                "You split the heads with a single view, straight to [n, heads, seq, n_embd], so a head gets whole"
-                " vectors of only some positions. Split the last axis, then move the head axis forward.",
+                "You split the heads with a single view to [n, heads, seq, n_embd], so each head gets whole vectors of"
+                " a few positions instead of its own entries of every position. Split the last axis, then move the head"
+                " axis forward.",
             )
             for which, merge in (("", _merge_heads), ("-and-back", lambda t: t.reshape(len(t), t.shape[2], -1)))
         },
@@ -707,11 +707,11 @@ exercise(
         ),
     },
     hints=Hints(
-        "This is lesson 05's layer with two differences: the queries come from z_q, but the keys and values from z,"
+        "This is lesson 05's layer with two differences: the queries come from z_q while keys and values come from z,"
         " and each head is n_embd wide.",
         "unflatten(-1, (n_head, n_embd)) and a transpose split the heads. No mask is needed.",
         "Make q from q_proj(z_q), and k and v from z, each [n, heads, seq, n_embd]. Compute softmax(q @ k.mT / square"
-        " root of n_embd) @ v, move the head axis back after the questions' axis, flatten, and apply o_proj.",
+        " root of n_embd) @ v, move the head axis back behind the questions' axis, flatten, and apply o_proj.",
     ),
 )
 
@@ -753,19 +753,19 @@ def _interleaved_blocks(model, name):
 
 
 def _qk_milestones(model):
-    weights = {"each head's weights of the queries": _blocks(model, "q")}
-    weights |= {"each head's weights of the keys": _blocks(model, "k")}
+    weights = {"the query weights of each head": _blocks(model, "q")}
+    weights |= {"the key weights of each head": _blocks(model, "k")}
     return {**weights, "the products of the weights": _qk_by_basis(model) * model.n_embd**0.5}
 
 
 def _ov_milestones(model):
     return {
-        "each head's weights of the values": _blocks(model, "v"),
-        "each head's weights of the output": _o_blocks(model),
+        "the value weights of each head": _blocks(model, "v"),
+        "the output weights of each head": _o_blocks(model),
     }
 
 
-_TRANSPOSED_LINEAR = "nn.Linear keeps its weight as [out, in] and multiplies by its transpose"
+_TRANSPOSED_LINEAR = "nn.Linear stores its weight as [out, in] and multiplies by the transpose of this weight"
 
 exercise(
     "qk_circuit",
@@ -779,8 +779,8 @@ exercise(
     misconceptions={
         "question-and-example-swapped": Wrong(
             lambda model: _blocks(model, "k").mT @ _blocks(model, "q") / model.n_embd**0.5,
-            "Rows and columns are swapped: your matrix would be used as z @ QK @ z_q. The question is on the left, so"
-            " the queries' matrix comes first.",
+            "Rows and columns are swapped: your matrix fits the product z @ QK @ z_q. The question should be on the"
+            " left, so the queries' matrix comes first.",
         ),
         "wrong-side": Wrong(
             lambda model: _blocks(model, "q") @ _blocks(model, "k").mT / model.n_embd**0.5,
@@ -1003,7 +1003,13 @@ exercise(
             note="with three questions and three heads",
         ),
         case(_question(rand, 2, 2, 3), rand(2, 1, 4), [0.6, 0.2], [0.5, -1.5], note="with one example"),
-        case(_question(rand, 2, 1, 4), rand(2, 6, 5), [0.7, 0.7], [1.2, 0.4], note="with two heads of equal w"),
+        case(
+            _question(rand, 2, 1, 4),
+            rand(2, 6, 5),
+            [0.7, 0.7],
+            [1.2, 0.4],
+            note="with two heads that have the same w",
+        ),
     ],
     returns=Float("n queries 1"),
     properties=[_prompts_alone],
@@ -1016,22 +1022,22 @@ exercise(
         ),
         "one-head-for-equal-w": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, list(dict(zip(w, mu))), list(dict(zip(w, mu)).values())),
-            "Two heads with the same w count as one head, as in a dictionary with w as its key. Go through the pairs of"
-            " w and μ in order.",
+            "If two heads have the same w, your code uses only one of them, as in a dictionary with w as its key. Loop"
+            " over the pairs of w and μ instead.",
         ),
         "mu-forgotten": _estimate.replace(share=lambda m, t: t).wrong(
             "Your μ has no effect. It should determine how much each head's weighted mean contributes to the answer."
         ),
         "w-forgotten": _estimate.replace(weigh=lambda s, w: torch.softmax(s, dim=-1)).wrong(
-            "Your w has no effect. It should multiply x_q·x_i before the softmax; its sign determines whether examples"
-            " similar to x_q or examples opposite to x_q get more weight."
+            "Your w has no effect. Multiply x_q·x_i by w before the softmax: a positive w gives more weight to examples"
+            " similar to x_q, and a negative w to examples opposite to x_q."
         ),
         "w-after-the-softmax": _estimate.replace(weigh=lambda s, w: w * torch.softmax(s, dim=-1)).wrong(
             "You multiply the weights by w; multiply the scores by w instead. Before the softmax, w sharpens or inverts"
             " the weights; after the softmax, w has the same effect as μ."
         ),
         "not-a-softmax": _estimate.replace(weigh=lambda s, w: torch.exp(w * s)).wrong(
-            "Your weights are exponentials that are not divided by their sum. The weights of a softmax sum to one."
+            "You compute exponentials but do not divide them by their sum. The weights of a softmax sum to one."
         ),
         "no-exponential": _estimate.replace(weigh=lambda s, w: w * s / s.shape[-1]).wrong(
             "You use the scores themselves as weights, as the gradient step does later in this lesson. The layer"
@@ -1048,8 +1054,8 @@ exercise(
         ),
         "one-softmax": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, [sum(w)], [sum(mu)]),
-            "You add up the heads' w inside one softmax, and their μ outside it. The softmax of a sum is not a sum of"
-            " softmaxes: give each head its own softmax and its own μ.",
+            "You use one softmax with the sum of all w, and multiply its weighted mean of y by the sum of all μ. The"
+            " softmax of a sum is not a sum of softmaxes: give each head its own softmax and its own μ.",
         ),
         "weights-averaged": Wrong(
             lambda z_q, z, w, mu: sum(mu) * _estimate.replace(share=lambda m, t: t, combine=_mean)(z_q, z, w, mu),
@@ -1179,8 +1185,7 @@ exercise(
             " the gradient at β = 0 is minus the mean of y·x."
         ),
         "divided-by-40": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / 40).wrong(
-            "You divide the sum over the examples by 40, whatever their number is. A prompt has L examples: read L"
-            " from z."
+            "You always divide the sum over the examples by 40. A prompt has L examples: read L from z."
         ),
         "averaged-over-prompts": Wrong(
             _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y / (len(x) * x.shape[-2])),

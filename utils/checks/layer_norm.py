@@ -67,9 +67,8 @@ exercise(
         ),
         "mean-alone-divided": Wrong(
             lambda: _X - _X.mean() / _X.var(correction=0).sqrt(),
-            "You divided only the mean, because a division comes before a subtraction unless the subtraction is in"
-            " brackets. As a result, you subtracted 2.24 from each number, and the spread of the numbers did not"
-            " change.",
+            "Python divides before it subtracts, so you divided only the mean: you subtracted 2.24 from each number,"
+            " and the spread of the numbers did not change. Put the subtraction in brackets.",
         ),
         "mean-distance": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).abs().mean(),
@@ -93,12 +92,12 @@ exercise(
         ),
         "unit-length": Wrong(
             lambda: (_X - _X.mean()) / (_X - _X.mean()).norm(),
-            "Your vector has length 1. The squares of four numbers with mean 0 and variance 1 sum to 4, so the length"
-            " should be 2: divide by the square root of the mean square.",
+            "Your vector has length 1. If four numbers have mean 0 and variance 1, their squares sum to 4 and the"
+            " length is 2: divide by the standard deviation.",
         ),
     },
     hints=Hints(
-        "The mean is 5. Write down the distance of each number from the mean, then the mean of the squares of these"
+        "The mean is 5. Write down each number's distance from the mean, then compute the mean of the squared"
         " distances.",
         "The distances are -3, -1, 1, 3, and the mean of their squares is 5. By which number must you divide the"
         " distances so that this mean becomes 1?",
@@ -155,7 +154,8 @@ def _far_from_zero(probe):
         return (
             f"For {x[0].tolist()} your layer returns {[round(v, 2) for v in observation.value[0].tolist()]} instead of"
             f" {[round(v, 2) for v in expected[0].tolist()]}. Do you compute the variance as the mean of the squares"
-            " minus the square of the mean? Far from zero, float32 is not precise enough for this difference."
+            " minus the square of the mean? Far from zero, both terms are large, and float32 is not precise enough"
+            " for their difference."
         )
     return None
 
@@ -212,18 +212,18 @@ exercise(
             _tiny(rand, 4, 5),
             init={"d_model": 5, "eps": 0.01},
             seed=3,
-            note="with numbers of tiny variance and a large eps",
+            note="with a large eps and inputs of tiny variance",
         ),
-        case(_tiny(rand, 2, 3, 4), init=(4, 1e-3), seed=4, note="with numbers of tiny variance and a large eps"),
+        case(_tiny(rand, 2, 3, 4), init=(4, 1e-3), seed=4, note="with a large eps and inputs of tiny variance"),
         case(rand(3, 8) * 2, init=(8,), fill=False, note="with the initial w and b"),
-        case(rand(4, 6) * 1e-3, init=(6,), seed=5, note="with numbers of tiny variance and the default eps"),
+        case(rand(4, 6) * 1e-3, init=(6,), seed=5, note="with the default eps and inputs of tiny variance"),
     ],
     returns=Float(),
     properties=[_mean_and_variance, batch_independent(), _far_from_zero],
     misconceptions={
         "unbiased": _norm.replace(correction=1).wrong(
-            "You divide by d_model - 1 in the variance, which is the default of torch's var. Layer norm needs the"
-            " variance of exactly these numbers, not an estimate for a larger population, so divide by d_model."
+            "Your variance divides by d_model - 1, as torch's var does by default. Layer norm needs the variance of"
+            " exactly these numbers, not an estimate for a larger population, so divide by d_model."
         ),
         "over-everything": Wrong(
             lambda p, x: F.layer_norm(x, x.shape, eps=p.init_args["eps"]) * p["w"] + p["b"],
@@ -235,9 +235,8 @@ exercise(
             " as in batch norm. Normalise each vector independently, along the last axis."
         ),
         "along-axis-1": _norm.replace(dim=1).wrong(
-            "Your mean and variance run along dim 1, which is the last axis only for a single table: in a batch of"
-            " texts, dim 1 is the axis of the tokens. Normalise each vector along the last axis, however many axes come"
-            " before it."
+            "Your mean and variance run along dim 1, which is the last axis of a single table but the token axis in a"
+            " batch of texts. Normalise each vector along the last axis, however many axes come before it."
         ),
         "not-centred": _norm.replace(centre=False).wrong(
             "You did not subtract the mean: you divide only by the root mean square. This is RMSNorm, which some newer"
@@ -303,9 +302,9 @@ exercise(
     hints=Hints(
         "You have normalised one vector. Now the mean and the variance need an axis, so that each token is normalised"
         " independently.",
-        "Along dim -1, with keepdim so that the shapes fit: subtract the mean, then divide by the square root of"
-        " (variance + eps). Then apply w and b.",
-        "In __init__, store eps, and make w of ones and b of zeros, each an nn.Parameter of d_model numbers. In"
+        "Compute the mean and the variance along dim -1, with keepdim so that the shapes fit. Subtract the mean, divide"
+        " by the square root of (variance + eps), then apply w and b.",
+        "In __init__, store eps and create two nn.Parameter of d_model numbers: w, all ones, and b, all zeros. In"
         " forward, compute mean and var(correction=0) along -1, with keepdim; subtract the mean, divide by the square"
         " root of (var + self.eps), multiply by self.w and add self.b.",
     ),
@@ -408,8 +407,8 @@ exercise(
         ),
         "no-residual": Wrong(
             lambda p, src, mask=None: _norm1(p, _attend(p, src, mask)),
-            "You do not add src, so the layer replaces the stream by what attention returns. The token's own vector is"
-            " lost, unless the token attends to itself.",
+            "You do not add src, so the layer replaces the stream with what attention returns. The token's own vector"
+            " is lost, unless the token attends to itself.",
         ),
         "no-norm": Wrong(
             lambda p, src, mask=None: src + _attend(p, src, mask),
@@ -465,7 +464,7 @@ exercise(
                 src + F.layer_norm(_attend(p, src, mask), src.shape[-1:], p["norm1.weight"], p["norm1.bias"])
             ),
             "Your norm1 has the parameters weight and bias and an eps of 1e-5, as torch's own layer norm does. Use the"
-            " LayerNorm that you wrote, which has other names and a different eps.",
+            " LayerNorm that you wrote, whose parameters have other names and whose eps is different.",
             initial_parameters=_parameters_of_torchs_norm,
         ),
         "sum-normed-and-added": Wrong(

@@ -124,8 +124,8 @@ def _heads_start_apart(probe):
     if first is None or second is None or not torch.equal(first, second):
         return None
     return (
-        "Heads 0 and 1 start with the same weights in `W_query`, as copies of one head do. Create each head with a"
-        " separate call, so that each head samples its own weights."
+        "Heads 0 and 1 start with the same weights in `W_query`, as if they were copies of one head. Create each head"
+        " with a separate call, so that each head samples its own weights."
     )
 
 
@@ -152,8 +152,8 @@ exercise(
     properties=[*DROPOUT, *CAUSAL_LAYER, _heads_start_apart],
     misconceptions={
         "added": _run_heads.replace(join=sum).wrong(
-            "You added the heads' results, so the contribution of each head can no longer be recognised. Concatenate"
-            " the results instead, so that each head keeps its own entries."
+            "You added the heads' results, so the heads' contributions can no longer be told apart. Concatenate the"
+            " results instead, so that each head keeps its own entries."
         ),
         "averaged": _run_heads.replace(join=lambda heads: sum(heads) / len(heads)).wrong(
             "You averaged the heads, so the result of each head is diluted by the other results. Concatenate the"
@@ -167,8 +167,8 @@ exercise(
         ),
         "in-a-plain-list": Wrong(
             _HeadsInAList,
-            "torch finds no parameters in your object, so the heads' weights would not be trained, moved or saved."
-            " torch does not search a plain Python list or tuple, and has its own list for modules.",
+            "torch finds no parameters in your object, so the heads' weights would not be trained, moved or saved. It"
+            " does not search plain Python lists or tuples; use torch's own list for modules.",
         ),
         "first-head-only": _run_heads.replace(which=lambda num_heads: [0] * num_heads).wrong(
             "Your result contains head 0 several times and no other head. Each head has its own weights and computes"
@@ -187,8 +187,8 @@ exercise(
         ),
         "dropout-and-bias-swapped": Wrong(
             _run_heads.replace(head=_head_without_dropout),
-            "You swapped dropout and qkv_bias when you passed them on: a dropout of 0.5 creates biases and drops"
-            " nothing. The arguments of CausalAttention are d_in, d_out, context_length, dropout, qkv_bias.",
+            "You passed dropout and qkv_bias in the wrong order, so a dropout of 0.5 creates biases and drops nothing."
+            " The arguments of CausalAttention are d_in, d_out, context_length, dropout, qkv_bias.",
             initial_parameters=_dropout_and_bias_swapped,
         ),
         "in-a-row": _run_heads.replace(join=functools.partial(torch.cat, dim=1)).wrong(
@@ -215,7 +215,7 @@ exercise(
         **ignored_qkv_bias_misconceptions(_run_heads, _wrapper),
     },
     hints=Hints(
-        "A head is a CausalAttention. How do you store several modules, so that their weights are trained?",
+        "A head is a CausalAttention. How can you store several modules so that their weights are trained?",
         "Store num_heads separate CausalAttention layers in an nn.ModuleList named heads. forward runs each head and"
         " joins the results.",
         "torch.cat joins a list of tensors; with dim=-1 it puts them side by side. Make each head with a separate call"
@@ -242,9 +242,8 @@ exercise(
     misconceptions={
         "view-without-transpose": Wrong(
             lambda x, num_heads: x.reshape(x.shape[0], num_heads, x.shape[1], -1),
-            "The shape is right, but the view runs through the text row by row, so head 0 got whole vectors of the"
-            " first positions instead of its slice of every position. First split the width, then swap positions and"
-            " heads.",
+            "The shape is right, but the view reads the text row by row, so head 0 got whole vectors of the first"
+            " positions instead of its slice of every position. First split the width, then swap positions and heads.",
         ),
         "not-transposed": Wrong(
             lambda x, num_heads: x.unflatten(-1, (num_heads, -1)),
@@ -263,8 +262,8 @@ exercise(
         ),
         "texts-and-heads-mixed": Wrong(
             lambda x, num_heads: torch.cat(x.chunk(num_heads, -1)).view(len(x), num_heads, x.shape[1], -1),
-            "The shape is right, but texts and heads are mixed up: the pieces are in memory head by head, and a view"
-            " then reads them text by text. Use transpose or stack to get the head axis into the right position.",
+            "The shape is right, but texts and heads are mixed up: the memory holds the pieces head by head, but the"
+            " view reads them text by text. Use transpose or stack to get the head axis into the right position.",
         ),
         "heads-in-front": Wrong(
             lambda x, num_heads: torch.stack(x.chunk(num_heads, dim=-1)),
@@ -300,15 +299,15 @@ exercise(
         case(rand(2, 4, 4, 3)),
         case(rand(2, 3, 1, 2), note="of one position"),
         case(rand(2, 1, 3, 1), note="of one head of width 1"),
-        case(rand(2, 5, 3, 2).transpose(1, 2), note="in the memory layout that split_heads may return"),
+        case(rand(2, 5, 3, 2).transpose(1, 2), note="with a transposed memory layout, as split_heads may return it"),
     ],
     returns=Float("batch seq d_out"),
     differentiable=True,
     misconceptions={
         "view-after-transpose": Wrong(
             lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1),
-            "A transpose leaves the numbers where they are in memory, and view cannot join axes whose numbers are not"
-            " next to each other there. reshape and flatten copy the numbers if necessary.",
+            "A transpose does not move the numbers in memory, and view can join two axes only if their numbers are"
+            " adjacent in memory. reshape and flatten copy the numbers if necessary.",
         ),
         "not-transposed": Wrong(
             lambda x: x.reshape(x.shape[0], x.shape[2], -1),
@@ -339,8 +338,8 @@ exercise(
         ),
         "texts-side-by-side": Wrong(
             lambda x: torch.cat(x.unbind(0), dim=-1),
-            "You put the texts side by side instead of the heads. A loop over a tensor runs along its first axis, which"
-            " is the batch axis; the head axis is the second axis.",
+            "You put the texts side by side, not the heads. A loop over a tensor runs along its first axis, which is"
+            " the batch axis; the head axis is the second axis.",
         ),
         "positions-merged": Wrong(
             lambda x: x.flatten(2),
@@ -580,9 +579,8 @@ exercise(
             " gives nan. True means 'may attend', so -inf belongs where the mask is False."
         ),
         "mask-after-softmax": _wrong.mask_after_softmax(
-            "You remove the weights of later positions after the softmax, so the rows no longer sum to one: the"
-            " remaining weights were divided by a sum that includes the later positions. Mask the scores before the"
-            " softmax instead."
+            "You remove the weights of later positions after the softmax, so the rows no longer sum to one: the softmax"
+            " still includes the later positions in its sum. Mask the scores before the softmax instead."
         ),
         "hidden-with-zero": _wrong.hidden_with_zero(
             "You set hidden scores to 0, and exp(0) is 1, so later positions still get weight. Only a score of -inf"
@@ -650,9 +648,9 @@ exercise(
         " layer.",
         "Use one W_query, W_key and W_value of width d_out for all heads, and apply split_heads to each result. Scores,"
         " softmax and the weighted sum of values then work on the last two axes, as in CausalAttention.",
-        "Multiply queries by keys, transposed on the last two axes, divide by the square root of the head's width, set"
-        " -inf where mask is False, apply softmax and dropout, multiply by values, and call merge_heads and out_proj."
-        " If d_out is not divisible by num_heads, raise an error in __init__.",
+        "Swap the last two axes of keys, multiply queries by the result, and divide by the square root of the head's"
+        " width. Set -inf where mask is False, apply softmax and dropout, multiply by values, and call merge_heads and"
+        " out_proj. If d_out is not divisible by num_heads, raise an error in __init__.",
     ),
 )
 
@@ -736,14 +734,14 @@ exercise(
     atol=2e-6,
     misconceptions={
         "no-biases": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (0.0, 0.0))).wrong(
-            "You left out the queries' bias, so these are not quite GPT-2's patterns: this bias favours the same keys"
-            " in every row. With bias=True, get_split_l0_heads also returns the biases of queries and keys."
+            "You left out the queries' bias, which favours the same keys in every row, so your patterns differ slightly"
+            " from GPT-2's. With bias=True, get_split_l0_heads also returns the biases of queries and keys."
         ),
         "not-scaled": _wrong.not_scaled(
             "You did not divide the scores by the square root of the head's width, so the patterns are too sharp."
         ),
         "scaled-twice": _wrong.divided_by_the_width(
-            "In total, you divided the scores by d_head instead of by its square root, so the patterns are too even."
+            "Your scores are divided by d_head instead of its square root, so the patterns are too uniform."
             " causal_attn_weights already divides by the square root: did you also divide before you called it?"
         ),
         "root-of-d_model": _wrong.root_of_d_in(
@@ -759,8 +757,8 @@ exercise(
         ),
         "all-heads": Wrong(
             lambda prompt, n_heads: _all_patterns(prompt, gpt2.source().n_heads),
-            "You returned all heads of the model, whatever n_heads says. Return only the patterns of the first n_heads"
-            " heads.",
+            "You ignored n_heads and returned the patterns of all heads of the model. Return only the patterns of the"
+            " first n_heads heads.",
         ),
         "biases-swapped": _all_patterns.replace(read=_change_biases(lambda b_Q, b_K: (b_K, b_Q))).wrong(
             "You added b_K to the queries. Did you swap the biases? get_split_l0_heads returns them in the order W_Q,"
@@ -962,8 +960,8 @@ def _names_one_of_two(probe):
     if observation.failure or observation.value in ("previous", "first"):
         return None
     return (
-        "In a pattern whose mean weights on the previous and on the first position are both 0.45, above the threshold,"
-        f" you return {observation.value!r}. Return the name of one of the two positions."
+        "If the mean weights on the previous and the first position are both 0.45, which is above the threshold, you"
+        f" return {observation.value!r}. Return the name of one of the two positions."
     )
 
 
@@ -1006,8 +1004,8 @@ exercise(
     properties=[_means, _names_one_of_two],
     misconceptions={
         "row-1-counted": _classify.replace(rows=lambda seq: torch.arange(1, seq)).wrong(
-            "You include row 1, where the previous position is also the first position, so one weight counts for two"
-            " kinds. From row 2 on, the three positions are different."
+            "You include row 1, where the previous position is also the first position, so the same weight counts"
+            " towards two means. From row 2 on, the three positions are different."
         ),
         "row-2-skipped": _classify.replace(rows=lambda seq: torch.arange(3, seq)).wrong(
             "You leave out row 2. Counted from 0, row 2 is the first row in which the previous, the current and the"
@@ -1016,9 +1014,8 @@ exercise(
         **{
             f"row-2-lost-for-{kind}": Wrong(
                 _classify.replace(means=_skip_rows([int(kind == each) for each in _KINDS])),
-                f"Your mean weight on the {kind} position starts at row 3. All three means should run over the same"
-                " rows, from row 2 on; if you take a diagonal, the index of row 2 depends on where the diagonal"
-                " starts.",
+                f"Your mean weight on the {kind} position starts at row 3. Start all three means at row 2; in a"
+                " diagonal, the index of row 2 depends on the diagonal's first row.",
             )
             for kind in ("previous", "current")
         },
@@ -1077,16 +1074,16 @@ exercise(
             " positions give to position 0 are in column 0.",
         ),
         "bar-one-over-seq": _classify.replace(uniform=lambda pattern, at: 1 / len(pattern)).wrong(
-            "You compare with 1 / seq. In a causal pattern, row i has only i + 1 visible positions, so its uniform"
-            " weight is 1 / (i + 1), and the mean of these weights over the rows is larger."
+            "You use 1 / seq as the mean weight of a uniform head. In a causal pattern, row i has only i + 1 visible"
+            " positions, so its uniform weight is 1 / (i + 1), and the mean of these weights over the rows is larger."
         ),
         "looks-down-the-columns": _classify.replace(means=lambda p, at: _mean_weights(p.T, at)).wrong(
             "You read the pattern column by column. Each row belongs to one query, and its entries are the weights that"
             " this query gives to the positions."
         ),
         "last-row-only": _classify.replace(rows=lambda seq: torch.tensor([seq - 1])).wrong(
-            "You read only the last row, and a single row may look like this by chance. Take the mean over all rows"
-            " from 2 on."
+            "You read only the last row, but the weights of a single row may be high or low by chance. Take the mean"
+            " over all rows from 2 on."
         ),
         "next-for-previous": Wrong(
             _classify.replace(
@@ -1099,8 +1096,8 @@ exercise(
     hints=Hints(
         "In each row i from 2 on, three weights matter: the weights in the columns i - 1, i and 0. Take the mean of"
         " each of them over the rows.",
-        "If rows holds 2, 3, … up to the last row, pattern[rows, rows - 1] holds the weights on the previous position."
-        " What would these weights be in a uniform row i?",
+        "Let rows be a tensor with 2, 3, … up to the last row. Then pattern[rows, rows - 1] holds the weights on the"
+        " previous position. What would these weights be in a uniform row i?",
         "For a uniform pattern, the mean weight is (1 / (rows + 1)).mean(). Take the largest of the three means; if it"
         ' is at least 1.4 times the uniform value, return its name, else "other".',
     ),

@@ -107,7 +107,7 @@ def _angles(probe):
                     return (
                         f"Entries {2 * i} and {2 * i + 1} at position {p:g} are"
                         f" {_pair_text(map(float, (sine, cosine)))}, and their squares sum to"
-                        f" {float(sine**2 + cosine**2):.3f}. A sine and a cosine of the same angle have squares that"
+                        f" {float(sine**2 + cosine**2):.3f}. The squares of the sine and the cosine of an angle"
                         " sum to 1."
                     )
                 expected = torch.tensor(p * base ** (-2 * i / d_model), dtype=torch.float64)
@@ -148,8 +148,8 @@ def _keeps_lengths(probe):
                     return (
                         f"{pair} are rotated by {format_number(float(angle), 3)} rad, with d_head = {d_head} and base ="
                         f" {base:g}. Pair {i} should rotate by {base ** (-2 * i / d_head):.4g} rad per position,"
-                        f" starting with 0 at position 0, so by {float(expected):.3f} rad here, plus or minus a"
-                        " multiple of 2π."
+                        f" starting with 0 at position 0: the angle here should be {float(expected):.3f} rad,"
+                        " plus or minus a multiple of 2π."
                     )
     return None
 
@@ -185,14 +185,14 @@ exercise(
     differentiable=False,
     misconceptions={
         "positions-ignored": _waves.replace(at=lambda p: torch.arange(len(p))).wrong(
-            "You number the rows 0, 1, 2, … yourself and ignore the values in `position`. A text may begin at position"
-            " 20, and then its rows should belong to the positions 20, 21, 22."
+            "You number the rows 0, 1, 2, … yourself and ignore the values in `position`. If a text begins at position"
+            " 20, its first rows should belong to positions 20, 21, 22."
         ),
         "base-fixed": _waves.replace(base_is=lambda base: 100.0).wrong(
             "Your base is always 100. The base decides how slow the slowest wave is, so use the argument."
         ),
         "ten-thousand": _waves.replace(base_is=lambda base: 10000.0).wrong(
-            "Your base is always 10000, as in the paper of 2017. Use the argument, whose default here is 100."
+            "Your base is always 10000, as in the 2017 paper. Use the argument, whose default here is 100."
         ),
         "every-entry-its-own-speed": Wrong(
             _waves.replace(
@@ -208,8 +208,8 @@ exercise(
             " rotates too fast."
         ),
         "twice-the-exponent": _waves.replace(power=lambda d: 2 * _pairs(d)).wrong(
-            "Your exponent is twice as large as it should be. The formula's 2i is 0, 2, 4, …: an arange in steps of"
-            " two already gives 2i, not i."
+            "Your exponent is twice as large as it should be. In the formula, 2i takes the values 0, 2, 4, …, so an"
+            " arange in steps of two already gives 2i, not i."
         ),
         "divided-twice": _waves.replace(power=lambda d: -_pairs(d)).wrong(
             "You multiply by the power of the base instead of dividing by it, so later waves get faster and faster."
@@ -243,8 +243,7 @@ exercise(
             " number, and the angle should be proportional to it."
         ),
         "exponents-up-to-one": _waves.replace(power=lambda d: torch.linspace(0, 1, d // 2)).wrong(
-            "Your exponents run from 0 to 1, both included. They should be 2i / d_model, so the last exponent should be"
-            " less than 1."
+            "Your exponents run from 0 to 1, but the last exponent should be less than 1. Use 2i / d_model."
         ),
         "starts-at-one": _waves.replace(at=lambda p: p + 1).wrong(
             "You added one to every position. Position 0 should have the angle 0, so its row should begin with 0, 1."
@@ -340,8 +339,7 @@ def _keeps_its_table(probe):
     failure = probe.runner.run_in_sequence([short, long])[-1].failure
     return failure and (
         f"After a text of 3 positions, a text of 50 positions stops with a {failure.type}: {failure.text}. Did you"
-        " slice"
-        " the table itself? Take rows from it, but keep the whole table for the next text."
+        " overwrite the table with a slice of it? Take rows from it, but keep the whole table for the next text."
     )
 
 
@@ -390,15 +388,15 @@ exercise(
     misconceptions={
         "batch-axis-of-three": Wrong(
             _BatchAxisOfThree,
-            "You slice the table by the first axis of x, which is the axis of the texts in a batch: every position of"
-            " text b gets row b. Take one row for each position, along the second-to-last axis of x; the middle axis of"
-            " your table is not needed.",
+            "You take the number of table rows from the first axis of x, which is the axis of the texts in a batch, so"
+            " every position of text b gets row b. Take one row for each position, along the second-to-last axis of x;"
+            " the middle axis of your table is not needed.",
         ),
         "first-axis": Wrong(
             _CutByFirstAxis,
-            "Your forward raises an error for a batch of several texts: do you slice the table by the first axis of x,"
-            " which is the axis of the texts? Take one row for each position; the positions are on the second-to-last"
-            " axis of x.",
+            "Your forward raises an error for a batch of several texts: do you take the number of table rows from the"
+            " first axis of x, which is the axis of the texts? Take one row for each position; the positions are on the"
+            " second-to-last axis of x.",
         ),
         "not-cut": Wrong(
             _UncutTable,
@@ -406,8 +404,8 @@ exercise(
             " has positions.",
         ),
         "concatenated": _add_positions.replace(join=lambda x, pe: torch.cat((x, pe.expand_as(x)), dim=-1)).wrong(
-            "You put x and the encoding side by side, so the result is twice as wide, which no later layer expects."
-            " Add the encoding instead, which keeps the width."
+            "You put x and the encoding side by side, so the result is twice as wide as later layers expect. Add the"
+            " encoding instead, which keeps the width."
         ),
         "subtracted": _add_positions.replace(join=torch.sub).wrong("You subtracted the table. Add it to x."),
         "tokens-enlarged": _add_positions.replace(join=lambda x, pe: x * x.shape[-1] ** 0.5 + pe).wrong(
@@ -415,13 +413,13 @@ exercise(
             " embeddings, but this module should only add the encoding."
         ),
         "batch-axis": _add_positions.replace(make=_rows_by_text).wrong(
-            "In a batch, every position of a text gets the same vector, because you slice the table by the first axis"
-            " of x, which is the axis of the texts. Take one row for each position; the positions are on the"
-            " second-to-last axis of x."
+            "In a batch, every position of a text gets the same vector, because you take one table row for each text,"
+            " along the first axis of x. Take one row for each position; the positions are on the second-to-last axis"
+            " of x."
         ),
         "multiplied": _add_positions.replace(join=torch.mul).wrong(
-            "You multiplied by the encoding, so an entry is lost wherever a sine is 0: at position 0, every second"
-            " entry. Add the encoding instead."
+            "You multiplied x by the encoding, which loses an entry wherever a sine is 0; at position 0, you lose every"
+            " second entry. Add the encoding instead."
         ),
         "nothing-added": _add_positions.replace(join=lambda x, pe: x).wrong(
             "You return x unchanged, so the later layers cannot see the order of the tokens. Add the encoding to x."
@@ -456,8 +454,8 @@ exercise(
     },
     hints=Hints(
         "The table is made once, in __init__, for all max_len positions. What should forward do with it?",
-        "register_buffer stores the table with the module without training it. forward adds the first rows of the"
-        " table, as many as x has positions.",
+        "register_buffer stores the table with the module without training it. forward adds the first rows of the table"
+        " to x, one row for each position.",
         "The number of positions is x.shape[-2], both for [seq, d] and for [batch, seq, d]. Take that many rows of the"
         " buffer; broadcasting does the rest.",
     ),
@@ -555,13 +553,12 @@ exercise(
     properties=[batch_independent(), _keeps_lengths, works_where_its_input_is, _far_positions],
     misconceptions={
         "turned-by-the-head": _rotate.replace(at=_count_along(-3)).wrong(
-            "You count the positions along the third-to-last axis, which is the axis of the heads, or of the texts of a"
-            " batch, so all tokens of a head are rotated by the same angle. Count the positions along the"
-            " second-to-last axis."
+            "You count the positions along the third-to-last axis, which is the axis of heads or texts, so all tokens"
+            " of a head or text are rotated by the same angle. Count the positions along the second-to-last axis."
         ),
         "same-turn-everywhere": _rotate.replace(at=lambda x: torch.ones(x.shape[-2])).wrong(
-            "You rotate each pair by its speed, wherever the token is. The angle should be the position times the"
-            " speed; otherwise, attention cannot tell positions apart."
+            "Your rotation angles are the speeds alone, so they are the same at every position. The angle should be the"
+            " position times the speed; otherwise, attention cannot tell positions apart."
         ),
         "base-a-hundred": _rotate.replace(base_is=lambda base: 100.0).wrong(
             "Your base is always 100, the default of positional_encoding. Use the argument, whose default is 10000."
@@ -587,9 +584,9 @@ exercise(
             " with the plus sign second."
         ),
         "halves-at-the-end": _rotate.replace(join=_halves).wrong(
-            "You return all first entries of the rotated pairs, then all second entries. Dot products stay the same"
-            " if queries and keys are shuffled in the same way, but nothing else does: put each rotated pair back"
-            " into its two entries."
+            "You return all first entries of the rotated pairs, then all second entries. Dot products do not change if"
+            " queries and keys are reordered in the same way, but each rotated pair should go back into its own two"
+            " entries."
         ),
         "halves-as-pairs": _rotate.replace(cut=lambda x: x.chunk(2, dim=-1), join=_halves).wrong(
             "You pair entry i with entry i + d/2, as some libraries do, but weights that were trained with one pairing"
@@ -611,8 +608,8 @@ exercise(
         ),
         "added": Wrong(
             lambda x, base=10000.0: x + _encode_positions(x, base=base),
-            "You added sines and cosines, as in the previous encoding. A rotation multiplies instead, and it keeps the"
-            " length of each pair.",
+            "You added sines and cosines, as in the previous encoding. A rotation multiplies by them instead, and keeps"
+            " the length of each pair.",
         ),
         "scaled": _rotate.replace(turn=lambda a, b, cos, sin: (a * cos, b * sin)).wrong(
             "You multiplied each entry by its own cosine or sine. To rotate a pair, compute each of the two results"

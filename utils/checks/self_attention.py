@@ -72,8 +72,8 @@ def _wrong_weights(use_weights):
         ),
         "share-of-the-sum": Wrong(
             lambda: use_weights(scores / scores.sum()),
-            "You divided each score by the sum of the scores, without exp. With a negative score among them, the"
-            " results are not valid weights; softmax takes exp first.",
+            "You divided each score by the sum of the scores, without exp. If a score is negative, the results are not"
+            " valid weights; softmax takes exp first.",
         ),
         "no-softmax": wrong.still_scores(
             "Your weights are the scaled scores themselves, which can have any size. Softmax turns them into weights"
@@ -84,18 +84,18 @@ def _wrong_weights(use_weights):
             "Your weights are logarithms, all of them negative. Take a plain softmax, and use its result as weights.",
         ),
         "scaled-too-late": wrong.scaled_too_late(
-            "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, because"
-            " there the scaling changes how sharp the softmax is."
+            "You divided after the softmax, so the weights sum to 0.71. Divide the scores before the softmax, so that"
+            " the scaling changes how sharp the softmax is."
         ),
         "power-without-brackets": Wrong(
             lambda: use_weights((scores / 2**1 / 2).softmax(-1)),
-            "You divided the scores by 4, which is what dividing by `d_k ** 1/2` does: Python takes the power first and"
-            " then divides by 2. Put brackets around 1/2 to get the square root.",
+            "You divided the scores by 4. Dividing by `d_k ** 1/2` does this, because Python takes the power first and"
+            " then divides by 2: put brackets around 1/2 to get the square root.",
         ),
         "rounded-down": Wrong(
             lambda: use_weights((scores // 2**0.5).softmax(-1)),
-            "You rounded the scores down to whole numbers, as // does. Most of the differences between them are lost; a"
-            " single / keeps them.",
+            "You rounded the scores down to whole numbers, as // does, and lost most of the differences between them. A"
+            " single / keeps these differences.",
         ),
     }
 
@@ -159,7 +159,7 @@ def _answers(qkv):
     return lambda p, x: torch_attention(*qkv(p, x)), {
         "not-scaled": wrong.not_scaled(
             "You do not divide the scores by the square root of d_k. For wide vectors, softmax would then give nearly"
-            " all weight to one token, and hardly any gradient would be left to learn from."
+            " all weight to one token, and its gradient would be almost zero."
         ),
         "multiplied": wrong.multiplied(),
         "keys-and-values-swapped": wrong.keys_and_values_swapped(
@@ -189,8 +189,8 @@ def _answers(qkv):
             "You swapped queries and keys. Row i should compare the query of token i with all keys."
         ),
         "scaled-too-late": wrong.scaled_too_late(
-            "You divided after the softmax, so the weights no longer sum to one. Divide the scores instead, because"
-            " there the scaling changes how sharp the softmax is."
+            "You divided after the softmax, so the weights no longer sum to one. Divide the scores before the softmax"
+            " instead, so that the scaling changes how sharp the softmax is."
         ),
         "keys-as-values": wrong.keys_as_values(),
         "inputs-as-values": wrong.inputs_as_values(),
@@ -379,16 +379,16 @@ exercise(
         ),
         "query-copied-twice": Wrong(
             _copy_from({"W_key": "W_query"}),
-            "v1's W_key has the numbers of v2's W_query. Did you copy a line and change it on one side only?",
+            "v1's W_key has the numbers of v2's W_query. Did you copy a line and change the name on one side only?",
         ),
         "key-copied-twice": Wrong(
             _copy_from({"W_value": "W_key"}),
-            "v1's W_value has the numbers of v2's W_key. Did you copy a line and change it on one side only?",
+            "v1's W_value has the numbers of v2's W_key. Did you copy a line and change the name on one side only?",
         ),
         "nothing-copied": Wrong(
             lambda v2, v1: None,
-            "v1 did not change. Assign to the attributes of the argument v1: an assignment to a name (v1 = ..., or"
-            " w = ...) only changes what this name refers to, and the notebook's own layers are not the arguments.",
+            "v1 did not change. Assign to the attributes of the argument v1: assigning to a name (v1 = ..., or w = ...)"
+            " changes no layer, and the layers created in the notebook are not the ones that are passed in.",
         ),
         "only-the-query": Wrong(
             _copy(NAMES[:1]),
@@ -396,15 +396,15 @@ exercise(
         ),
         "value-forgotten": Wrong(
             _copy(NAMES[:2]),
-            "You copied W_query and W_key, but not W_value. The attention weights then agree, but the outputs still"
-            " differ.",
+            "You copied W_query and W_key, but not W_value. v1 and v2 then have the same attention weights, but"
+            " different outputs.",
         ),
     },
     hints=Hints(
         "Print v2.W_query.weight.shape next to v1.W_query.shape.",
         "Transpose each weight of v2, copy it, and make it v1's parameter of the same name.",
-        "For each of the three names, set v1's attribute to an nn.Parameter with v2's weight, detached, transposed and"
-        " cloned.",
+        "For each of the three names, detach, transpose and clone v2's weight, and assign it to v1's attribute as an"
+        " nn.Parameter.",
     ),
 )
 
@@ -552,8 +552,8 @@ exercise(
     ],
     misconceptions={
         "not-scaled": _wrong.not_scaled(
-            "You do not divide the scores by the square root of the keys' width. The wider the model is, the more"
-            " weight then goes to a single token."
+            "You do not divide the scores by the square root of the keys' width. Without this division, the wider the"
+            " model is, the more weight goes to a single token."
         ),
         "multiplied": _wrong.multiplied(),
         "query-and-key-swapped": _wrong.query_and_key_swapped(

@@ -61,8 +61,8 @@ exercise(
         ),
         "cosine": Wrong(
             lambda: F.cosine_similarity(INPUTS, QUERY[None]),
-            "You divided by the lengths of the vectors, so these are cosines. Attention scores depend on the lengths"
-            " too: of two vectors in the same direction, the longer vector has the score further from 0.",
+            "You divided by the lengths of the vectors, so these are cosines. Attention scores also depend on the"
+            " lengths: of two vectors that point in the same direction, the longer one gets the score further from 0.",
         ),
         "distances": Wrong(
             lambda: (INPUTS - QUERY).norm(dim=-1),
@@ -120,8 +120,9 @@ exercise(
         ),
         "softmax-of-the-shares": Wrong(
             lambda: DIVIDED_SCORES.softmax(0),
-            "You applied softmax to the result of the first attempt, in which the scores were divided by their sum. The"
-            " largest score gets little more than the others in this way; apply softmax to the scores themselves.",
+            "You applied softmax to the result of the first attempt, in which the scores were divided by their sum."
+            " These quotients are close together, so their weights are almost equal; apply softmax to the scores"
+            " themselves.",
         ),
         "other-base": Wrong(
             lambda: 2**SCORES / (2**SCORES).sum(),
@@ -236,8 +237,8 @@ exercise(
         ),
         "plain-sum": Wrong(
             lambda: INPUTS.sum(0),
-            "You added the six vectors without their weights. Every token then counts fully, so the result grows with"
-            " the length of the sentence.",
+            "You added the six vectors without their weights. Each token then has a weight of 1, so the result grows"
+            " with the length of the sentence.",
         ),
     },
     hints=Hints(
@@ -334,7 +335,7 @@ exercise(
         ),
         "over-everything": Wrong(
             lambda x, dim: F.softmax(x.flatten(), dim=0).view_as(x),
-            "All entries of your tensor together sum to one. Each row along dim should sum to one.",
+            "All entries of your tensor together sum to one. The result should sum to one along dim.",
         ),
         "logarithm": Wrong(
             lambda x, dim: F.log_softmax(x, dim=dim),
@@ -347,8 +348,8 @@ exercise(
             " exp keeps the order: a higher score gets a larger weight.",
         ),
         "mean-for-maximum": _softmax.replace(shift=lambda x, dim: x.mean(dim, keepdim=True)).wrong(
-            "You subtract the mean of the scores. This shift changes no weight, but a score far above the mean still"
-            " overflows; subtract the maximum, so that no exponential is above 1."
+            "You subtract the mean of the scores. This shift changes no weight, but exp of a score far above the mean"
+            " still overflows; subtract the maximum, so that no exponential is above 1."
         ),
         "absolute-for-maximum": _softmax.replace(shift=lambda x, dim: x.abs().amax(dim, keepdim=True)).wrong(
             "You subtract the largest absolute value. If all scores are far below 0, this value is far above them, so"
@@ -370,8 +371,8 @@ exercise(
         ),
         "nan-replaced": Wrong(
             lambda x, dim: torch.nan_to_num(x.exp() / x.exp().sum(dim, keepdim=True)),
-            "You replace nan after it has appeared, so a row of very large or very small numbers has no weights left."
-            " Subtract the largest number of each row before exp; then no nan appears.",
+            "You replace nan after it has appeared, so all weights are 0 in a row of very large or very negative"
+            " numbers. Subtract the largest number of each row before exp; then no nan appears.",
         ),
         "highest-gets-least": _softmax.replace(power=lambda x, shift: (shift - x).exp()).wrong(
             "Your order is reversed: the highest score gets the smallest weight. exp needs the score minus the"
@@ -459,7 +460,7 @@ exercise(
         ),
         "half-a-table": Wrong(
             lambda: (INPUTS @ INPUTS.T).triu(),
-            "You filled in nothing below the diagonal. The table is symmetric, but all 36 scores are needed, because"
+            "All your entries below the diagonal are 0. The table is symmetric, but all 36 scores are needed, because"
             " every token is a query and has a score for every token.",
         ),
         "not-with-itself": Wrong(
@@ -522,7 +523,7 @@ exercise(
         ),
         "not-normalised": _simple_attention.replace(weigh=lambda x: x @ x.T).wrong(
             "You used the scores themselves as the weights. The scores can have any sum, so a context vector would grow"
-            " with the sentence; turn each row into weights that sum to one first."
+            " with the length of the sentence; first turn each row into weights that sum to one."
         ),
         "share-of-the-sum": Wrong(
             _simple_attention.replace(weigh=lambda x: (x @ x.T) / (x @ x.T).sum(-1, keepdim=True)),
@@ -530,8 +531,9 @@ exercise(
             " is nearly zero gives huge weights.",
         ),
         "weights-transposed": _simple_attention.replace(mix=lambda weights, x: weights.T @ x).wrong(
-            "The weights are right, but you multiply their transpose with the inputs, so each output uses a column:"
-            " how much the other tokens attend to this token. A token's context vector should use the token's own row."
+            "The weights are right, but you multiply their transpose by the inputs, so each output uses a column of the"
+            " weights: how much each token attends to this one. A token's context vector should use the token's own"
+            " row."
         ),
         "cosine": Wrong(
             _simple_attention.replace(

@@ -150,7 +150,7 @@ exercise(
         "order-forgotten": Wrong(
             lambda ids: dict(Counter(tuple(sorted(pair)) for pair in pairwise(ids))),
             "You counted (1, 2) and (2, 1) as the same pair. They are different pairs, as 'he' and 'eh' are: a merge"
-            " replaces the two ids only in this order.",
+            " replaces two ids only if they occur in the order of the pair.",
         ),
         "wraps-around": Wrong(
             lambda ids: dict(Counter(zip(ids, ids[1:] + ids[:1]))),
@@ -380,8 +380,8 @@ def _within_words(text, n_merges):
 
 @wrong_answer
 def _counted_once(text, n_merges):
-    """You counted once, on the bytes, and took the most frequent pairs from that list. A merge changes the text: new
-    pairs with the new id appear and old pairs disappear, so count again after each merge.
+    """You counted the pairs only once, in the original bytes, and took the most frequent ones. A merge changes the
+    text: new pairs with the new id appear and old pairs disappear, so count again after each merge.
     """
     ranked = Counter(zip(text.encode(), text.encode()[1:])).most_common(n_merges)
     return {pair: 256 + i for i, (pair, _) in enumerate(ranked)}
@@ -483,8 +483,8 @@ exercise(
         ),
         "ties-to-the-largest": Wrong(
             _train_step_by_step.replace(best=lambda counts: max(counts, key=lambda pair: (counts[pair], pair))),
-            "If two pairs are equally frequent, you take the pair with the larger ids: if you compare tuples (count,"
-            " pair) with equal counts, Python compares the pairs. Take the pair that occurs first.",
+            "If two pairs are equally frequent, you take the pair with the larger ids: when two tuples (count, pair)"
+            " have equal counts, Python compares the pairs. Take the pair that occurs first.",
         ),
         "ties-to-the-smallest": Wrong(
             _train_step_by_step.replace(best=lambda counts: min(counts, key=lambda pair: (-counts[pair], pair))),
@@ -596,8 +596,8 @@ exercise(
         ),
         "words-one-by-one": Wrong(
             lambda text, tokenizer: [tokenizer.decode([i]) for word in text.split() for i in tokenizer.encode(word)],
-            "You split the text at the spaces first and encoded each word separately. Without the space before it, a"
-            " word has different tokens than inside a sentence.",
+            "You split the text at the spaces first and encoded each word separately. A word without the space before"
+            " it has different tokens than the same word with the space.",
         ),
         "still-ids": Wrong(
             lambda text, tokenizer: list(tokenizer.encode(text)),
@@ -605,8 +605,8 @@ exercise(
         ),
         "new-text-of-longer-beginnings": Wrong(
             lambda text, tokenizer: _new_texts(tokenizer.encode(text), tokenizer),
-            "You decoded longer and longer beginnings, and took the text that each token adds. For a character that"
-            " several tokens share, this gives other texts; decode each id by itself.",
+            "You decoded longer and longer prefixes of the text, and took what each token adds. If several tokens share"
+            " a character, this gives different results; decode each id by itself.",
         ),
         "as-stored": Wrong(
             lambda text, tokenizer: _stored(text, tokenizer),
@@ -644,7 +644,7 @@ exercise(
         ),
         "another-tokenizer": Wrong(
             lambda text, tokenizer: _pieces(text, LazyTokenizer()),
-            "Your code cuts the text with GPT-2's tokenizer even if another tokenizer is passed. Use the argument"
+            "Your code splits the text with GPT-2's tokenizer even if another tokenizer is passed. Use the argument"
             " `tokenizer`: each tokenizer has its own merges and its own ids.",
         ),
         "special-dropped": Wrong(
@@ -726,8 +726,8 @@ exercise(
         ),
         "first-text-in-a-batch": Wrong(
             lambda logits: logits[:1, -1].softmax(dim=-1),
-            "Only the first text of the batch has an answer here. An index of 0, or a slice of length 1, on the batch"
-            " axis selects one text; return a row of probabilities for each text.",
+            "Your result has only one row, for the first text of the batch. An index of 0, or a slice of length 1, on"
+            " the batch axis selects one text; return a row of probabilities for each text.",
         ),
         "loses-the-batch": Wrong(
             lambda logits: logits[:, -1:].softmax(dim=-1).squeeze(),
@@ -776,8 +776,8 @@ exercise(
         ),
         "one-maximum-for-all": Wrong(
             lambda logits: (powers := (logits[:, -1] - logits[:, -1].max()).exp()) / powers.sum(-1, keepdim=True),
-            "Your result is wrong for a text whose logits are much lower than the highest logit of the batch: exp of"
-            " each difference from this logit is rounded to 0. Subtract the maximum of each text instead.",
+            "If all logits of a text are much lower than the highest logit of the batch, your result is wrong: the"
+            " differences are so far below 0 that exp gives 0. Subtract the maximum of each text instead.",
         ),
         "winner-takes-all": Wrong(
             lambda logits: F.one_hot(logits[:, -1].argmax(-1), logits.shape[-1]).float(),
@@ -861,7 +861,7 @@ def _only_the_newest(model, tokens, n_tokens):
 
 @wrong_answer
 def _window(model, tokens, n_tokens):
-    """You pass the model only as many tokens as the text had at first, so it loses the beginning as the text grows.
+    """The model always gets as many tokens as the given text has, so it no longer sees the beginning as the text grows.
     Pass the whole text so far each time.
     """
     return _generate.replace(read=lambda text: text[:, -tokens.shape[1] :])(model, tokens, n_tokens)
@@ -953,7 +953,7 @@ exercise(
         ),
         "one-too-many": _generate.replace(steps=lambda n: n + 1).wrong(
             "There is one token too many. n_tokens new tokens need n_tokens iterations in total; a prediction before or"
-            " after the loop is an iteration too."
+            " after the loop counts as an iteration."
         ),
         "at-the-front": _generate.replace(join=lambda tokens, new: torch.cat([new, tokens], dim=1)).wrong(
             "You put the new tokens at the front. New tokens should be appended at the end of the text, because the"
@@ -1106,7 +1106,7 @@ def _one_number(logits, temperature, top_k, generator):
 
 @wrong_answer
 def _naive(logits, temperature, top_k, generator):
-    """You took exp of the logits as they are. For numbers from about 89 on, exp gives inf, because the result is
+    """You took exp of the logits as they are. exp gives inf for numbers of about 89 or more, because the result is
     too large for float32; use softmax, which subtracts the maximum first.
     """
     return _multinomial(torch.where(_cut(logits, top_k) > -torch.inf, (logits / temperature).exp(), 0.0), generator)
@@ -1177,13 +1177,14 @@ exercise(
     properties=[_from_the_generator],
     differentiable=False,
     explain_entry=lambda index, yours, expected: (
-        f"this is the share of token {index[-1]} among the rows with the logits of text {index[0]}"
+        f"this is the share of token {index[-1]} among the samples from the logits of text {index[0]}"
     ),
     misconceptions={
         "temperature-upside-down": Wrong(
             _sample_from("temperature-upside-down"),
             "You multiplied the logits by the temperature, but you should divide by it. A high temperature should move"
-            " the logits together, so that more tokens get a chance; a low temperature should move them apart.",
+            " the logits closer together, so that more tokens get a chance; a low temperature should move them further"
+            " apart.",
         ),
         "no-temperature": Wrong(
             _sample_from("no-temperature"),
@@ -1247,7 +1248,7 @@ exercise(
         ),
         "first-text-for-all": Wrong(
             _sample_from("first-text-for-all"),
-            "You sampled every row with the logits of the first text. Each row is a separate text with its own"
+            "You sampled every row from the logits of the first text. Each row is a separate text with its own"
             " probabilities.",
         ),
         "first-texts-cut": Wrong(
@@ -1281,8 +1282,8 @@ exercise(
         ),
     },
     hints=Hints(
-        "There are three steps: change the logits by temperature, decide which tokens are possible, and sample. What"
-        " must a logit be for a probability of 0?",
+        "There are three steps: apply the temperature to the logits, decide which tokens are possible, and sample."
+        " Which logit gives a probability of 0?",
         "Divide by the temperature. Find the k-th best logit of each row and set all lower logits to minus infinity."
         " Take the softmax, then sample one token per row.",
         "logits.topk(top_k).values[:, -1:] is the threshold of each row; use it with masked_fill."

@@ -120,7 +120,7 @@ def _future_changes_nothing(probe):
             clause = ", and in training the model could read it instead of predicting it" if trial.case.train else ""
             return (
                 "A later token changes earlier logits: when the last token is replaced, the logits at earlier"
-                f" positions change. When the model writes, that token does not exist yet{clause}."
+                f" positions change. When the model generates text, that token does not exist yet{clause}."
             )
     return None
 
@@ -154,8 +154,8 @@ exercise(
             _TWO_LAYERS,
             remove_last_layer,
             lambda exercise: observe_oracle(exercise, replace(_TWO_LAYERS, init=(7, 4, 1))).value,
-            "After the last layer is removed from `layers`, your model should compute the same as a model with one"
-            " layer less, but it does not. A later cell of this lesson removes layers, so forward should go through"
+            "After the last layer is removed from `layers`, your model should give the same result as a model with one"
+            " layer fewer, but it does not. A later cell of this lesson removes layers, so forward should go through"
             " `self.layers`.",
         ),
     ],
@@ -216,8 +216,8 @@ exercise(
             "Only the first layer runs. Run all num_layers layers, each on the result of the layer before it."
         ),
         "only-the-last-layer": _model.replace(reads=lambda stream, start: start).wrong(
-            "Only the result of the last layer is left: do you pass the embeddings to every layer? Each layer should"
-            " take the result of the layer before it."
+            "Only the last layer affects the result: do you pass the embeddings to every layer? Each layer should take"
+            " the result of the layer before it."
         ),
         "backwards": _model.replace(which=lambda p: reversed(_layers(p))).wrong(
             "The layers run from the last to the first. A trained model needs them in the order of the list."
@@ -234,7 +234,8 @@ exercise(
         ),
         "embedding-enlarged": _model.replace(place=lambda x: _add_positions(x * x.shape[-1] ** 0.5)).wrong(
             "You multiply the embeddings by the square root of embed_dim, as the original transformer of 2017 does."
-            " None of the five parts does this here, and weights that were trained without it do not fit."
+            " None of the five parts does this here, and weights that were trained without this factor would not work"
+            " with it."
         ),
         "norm-first": Wrong(
             _model.replace(
@@ -273,8 +274,8 @@ exercise(
     },
     hints=Hints(
         "Use the five parts in the order in which the lesson names them: embed, pos_encoder, layers, norm, decoder.",
-        "layers should be an nn.ModuleList of num_layers SelfAttentionLayer objects. Each layer takes the stream and"
-        " a mask, which you make for the length of src.",
+        "layers should be an nn.ModuleList of num_layers SelfAttentionLayer objects. Each layer takes the stream and a"
+        " mask; create the mask to fit the length of src.",
         "In forward, apply embed and pos_encoder, then call each layer in a loop with the previous result and the"
         " mask, and finally apply norm and decoder. The mask is a seq × seq lower triangle of True, on src's device.",
     ),
@@ -358,7 +359,7 @@ exercise(
         _loss_case(rand, 2, 6, 4),
         _loss_case(rand, 3, 9, 7),
         _loss_case(rand, 5, 7, 11, scattered=True, note="with marked tokens at scattered positions"),
-        _loss_case(rand, 4, 6, 9, scale=40.0, note="with predictions that are sure and wrong"),
+        _loss_case(rand, 4, 6, 9, scale=40.0, note="with predictions that are confident but wrong"),
     ],
     returns=Float(),
     differentiable=True,
@@ -446,8 +447,8 @@ exercise(
             lambda logits, tokens, asked: _WRONG_LOSSES["everything-asked"](
                 logits, tokens.masked_fill(~asked, STOP), asked
             ),
-            "You replace the tokens that `asked` does not mark with 0, so the model is trained to predict the stop"
-            " token there. Leave these tokens out of the mean.",
+            "Where `asked` is False, you replace the token with 0, so the model is trained to predict the stop token"
+            " there. Leave these tokens out of the mean.",
         ),
         "sign": Wrong(
             lambda logits, tokens, asked: -_loss(logits, tokens, asked),
@@ -640,8 +641,8 @@ exercise(
             " caller changes this rate from step to step."
         ),
         "no-step": _training_step.replace(steps=0).wrong(
-            "The gradients exist, but the parameters have not moved, and the optimizer took no step. The optimizer's"
-            " step should use the gradients."
+            "The gradients exist, but the parameters have not moved, and the optimizer took no step. Call the"
+            " optimizer's step to apply the gradients."
         ),
         "step-before-backward": _step_before_backward,
         "no-gradients": _training_step.replace(move=_step_without_gradients).wrong(
@@ -661,8 +662,8 @@ exercise(
             " keep its computation graph in memory."
         ),
         "loss-after-the-step": _training_step.replace(returns=lambda loss, recompute: recompute().item()).wrong(
-            "You return the loss of the model after the step. Return the loss from before the step, for which you"
-            " need no second forward pass."
+            "You return the loss of the model after the step. Return the loss that you computed before the step; this"
+            " needs no second forward pass."
         ),
         "everything-asked": _training_step.replace(loss=_WRONG_LOSSES["everything-asked"]).wrong(
             "Your loss covers all next tokens, including the random letters of the question. answer_loss should cover"
@@ -707,7 +708,7 @@ exercise(
             " must be computed again."
         ),
         "by-hand": _training_step.replace(move=_by_hand).wrong(
-            "You changed the parameters by the learning rate times the gradient, which is only one kind of optimizer."
+            "You subtracted the learning rate times the gradient from each parameter, as plain gradient descent does."
             " Let the optimizer that is passed in take the step: AdamW, which the lesson uses, updates the parameters"
             " in a different way."
         ),
@@ -720,7 +721,7 @@ exercise(
         "What does backward do with gradients that are already there? And what does the optimizer's step read?",
         "In order: clear the old gradients, compute the logits and the loss, call backward, then step. Return the"
         " loss as a float.",
-        "The optimizer has zero_grad and step, the loss has backward and item. The batch is a pair: tokens, which go"
+        "The optimizer has zero_grad and step; the loss has backward and item. The batch is a pair: tokens, which go"
         " into the model, and asked, which goes into answer_loss with the logits and the tokens.",
     ),
 )
@@ -843,7 +844,7 @@ exercise(
             LetterTokenizer(),
             "head",
             max_len=2,
-            note="with a model that writes a space and must end there",
+            note="with a model whose text must end with a space",
         ),
     ],
     differentiable=False,
@@ -851,12 +852,12 @@ exercise(
     misconceptions={
         "stops-at-any-place": Wrong(
             _generate_text.replace(stops=lambda new, logits: bool((logits.argmax(-1) == STOP).any())),
-            "Your loop ends as soon as the model predicts 0 at any position, and it may do so within the text. Only the"
-            " logits at the last position predict the next token.",
+            "Your loop ends as soon as the model predicts 0 at any position, which can also happen within the text."
+            " Only the logits at the last position predict the next token.",
         ),
         "stripped": _generate_text.replace(tidy=str.strip).wrong(
-            "You removed the spaces at the ends of the text. Return what the model wrote unchanged, even if its last"
-            " character is a space."
+            "You removed the spaces at the ends of the text. Return the text unchanged, even if its last character is a"
+            " space."
         ),
         "never-stops": _generate_text.replace(stops=lambda new, logits: False).wrong(
             "Token 0 means stop, but your loop goes on. The model was never trained to write anything after a stop"
@@ -902,8 +903,8 @@ exercise(
             " between two calls, so pass it the whole text each time."
         ),
         "never-feeds-back": _generate_text.replace(feed=lambda ids, n: ids[:n]).wrong(
-            "Each new token comes from the same logits, those after the prompt. Append each new token to what the model"
-            " reads, and take the logits of the last position."
+            "You take every new token from the same logits: those at the end of the prompt. Append each new token to"
+            " what the model reads, and take the logits of the last position."
         ),
         "max-len-of-the-whole": _generate_text.replace(rounds=lambda max_len, n: max(0, max_len - n)).wrong(
             "You count the prompt in max_len too, so a longer prompt gets a shorter answer. max_len should be the"
@@ -932,6 +933,6 @@ exercise(
         'encode returns the ids; with return_tensors="pt", it returns them as a batch of one text. Look at the best'
         " token before you append it: if it is 0, leave the loop.",
         "In each of max_len iterations, take the argmax of the logits at the last position; leave the loop if it is 0,"
-        " otherwise torch.cat it to the ids along dim 1. After the loop, decode the first row.",
+        " otherwise append it to the ids with torch.cat along dim 1. After the loop, decode the first row.",
     ),
 )

@@ -203,7 +203,7 @@ exercise(
     properties=[as_it_was],
     misconceptions={
         "no-final-norm": _lens.replace(out=lambda model, x: F.linear(x, model.wte.weight)).wrong(
-            "ln_f is missing. The head was trained on the normalised stream, and the stream before ln_f has a"
+            "ln_f is missing. The output layer was trained on the normalised stream, and the stream before ln_f has a"
             " different scale."
         ),
         "norm-without-its-parameters": _lens.replace(out=_plain_norm).wrong(
@@ -221,8 +221,8 @@ exercise(
             " the first block, and one after each block."
         ),
         "what-each-block-adds": _lens.replace(rows=lambda s: torch.cat((s[:1], s.diff(dim=0)))).wrong(
-            "In your rows, the lens is applied to what each block adds. Apply it to the stream itself, which is the sum"
-            " of everything added so far."
+            "You apply the lens to what each block adds. Apply it to the stream itself, which is the sum of everything"
+            " added so far."
         ),
         "first-position": _lens.replace(place=lambda s: s[:, 0, 0]).wrong(
             "You read the first position. Read the last position, because it predicts the next token."
@@ -242,7 +242,7 @@ exercise(
         ),
         "first-twice": _lens.replace(rows=lambda s: torch.cat((s[:1], s[:-1]))).wrong(
             "The first row appears twice, and the last row is missing: you read the stream before each block."
-            " For row 1 and later rows, read it after a block, so that the last block's result is included."
+            " From row 1 on, read the stream after a block, so that the last block's result is included."
         ),
         "normed-from-the-start": _lens_in_a_loop.replace(goes_on=_normed, first=_normed).wrong(
             "Every block reads the normalised stream, even the first block. The lens should normalise a copy, and the"
@@ -257,8 +257,8 @@ exercise(
             " so run all of model.blocks."
         ),
         "written-over": _lens_in_a_loop.replace(written_over=True).wrong(
-            "All rows are equal: each holds the logits after the last block. Do you change the stream in place? Then"
-            " the rows that you kept are views that change as well; keep copies."
+            "All rows are equal: each holds the logits after the last block. If you change the"
+            " stream in place, the rows that you kept are views and change with it; keep copies."
         ),
         "stream-added-twice": _lens_in_a_loop.replace(through=lambda block, x, start: x + block(x)).wrong(
             "The stream is added again after each block. A block already returns the stream with its own results added."
@@ -446,8 +446,8 @@ exercise(
             " of blocks, so run all of model.blocks."
         ),
         "no-final-norm": _patch.replace(norm=False).wrong(
-            "ln_f is missing at the end. The head was trained on the normalised stream, and the stream before ln_f has"
-            " a different scale."
+            "ln_f is missing at the end. The output layer was trained on the normalised stream, and the stream before"
+            " ln_f has a different scale."
         ),
         "after-the-block": _patch.replace(where=lambda layer: layer + 1, taken=lambda layer: layer + 1).wrong(
             "You replace the vector after block `layer`. Replace it before this block, in the block's input."
@@ -502,8 +502,8 @@ exercise(
         "hook-left": _patch.replace(leave=True).wrong(HOOK_LEFT),
     },
     hints=Hints(
-        "There are two runs. Which vector do you need from the first run, and at what point of the second run do you"
-        " put it in?",
+        "There are two runs. Which vector do you need from the first run, and at what point in the second run do you"
+        " insert it?",
         "Run both texts through the first `layer` blocks. Then copy one position of the corrupted stream into the clean"
         " stream, and continue with the clean stream only.",
         "Write a function, stream(tokens), that adds the embeddings and runs model.blocks[:layer]. Then set x[:,"
@@ -618,7 +618,7 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Name the zero entries in out_proj's input, unless they are the entries of the removed head.
+    """Name the zero entries in out_proj's input, unless they are exactly the removed head's entries.
 
     Some answers remove a head correctly without zero entries, for example by changing weights. For such an answer,
     return None.
@@ -680,7 +680,7 @@ exercise(
             "You remove every head of the block. Only the entries of head `head` should be zero."
         ),
         "whole-block": _without.replace(silence=_whole_block).wrong(
-            "The whole block adds nothing, not even its MLP. Remove only one head of its attention."
+            "You remove the whole block, including its MLP. Remove only one head of its attention."
         ),
         "the-others": _without.replace(columns=_others).wrong(
             "You remove all heads except this one. Remove only this head."
@@ -695,8 +695,8 @@ exercise(
             " multiplied by one column of the weight."
         ),
         "before-attention": _without_by_hook.replace(part=lambda attn: attn).wrong(
-            "You set entries of attention's input to zero, where all heads read all entries. A head has its own"
-            " entries only in the input of out_proj."
+            "You set entries of attention's input to zero, but every head reads all of these entries. A head has its"
+            " own entries only in the input of out_proj."
         ),
         "bias-removed-too": _without.replace(silence=_with_its_bias).wrong(
             "You also remove the bias of out_proj. It belongs to no head, so it should still be added."
@@ -728,7 +728,8 @@ exercise(
         ),
         "blocks-that-begin-alike": Wrong(
             _without.replace(layers=lambda layer, n: [i for i in range(n) if str(i).startswith(str(layer))]),
-            "For block 1, you also remove the head in block 10, whose number begins with 1. Compare the whole number.",
+            "For block 1, you also remove the head in block 10, because its number begins with 1. Compare the whole"
+            " number.",
         ),
         "block-before": _without.replace(layers=lambda layer, n: [(layer - 1) % n]).wrong(
             "You remove the head in the block before `layer`. Blocks are counted from 0."
@@ -826,8 +827,8 @@ def _wrong_cells(probe, n):
     if counted == right:
         if of_all is None or not values_equal(of_all, scores.sum()[None], 1e-5):
             return (
-                "You use the right weights, but not their mean: your score for several weights of 1 is not the sum of"
-                " your scores for each of these weights."
+                "You use the right weights, but not their mean: if several weights are 1, your score is not the sum of"
+                " the scores that you return for each of them alone."
             )
         share = max(scores[scores != 0].tolist(), key=lambda share: abs(share - 1 / n))
         if abs(share - 1 / n) < 1e-6:

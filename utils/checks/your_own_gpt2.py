@@ -100,8 +100,8 @@ def _gelu_milestones(x):
         "the values of tanh": torch.tanh(inner),
         "1 plus the values of tanh": 1 + torch.tanh(inner),
         "half of x?": x / 2,
-        "half of 1 plus the values of tanh?": (1 + torch.tanh(inner)) / 2,
-        "x times 1 plus the values of tanh?": x * (1 + torch.tanh(inner)),
+        "half of the sum 1 + tanh?": (1 + torch.tanh(inner)) / 2,
+        "x times the sum 1 + tanh?": x * (1 + torch.tanh(inner)),
     }
 
 
@@ -150,7 +150,7 @@ exercise(
             " for -x."
         ),
         "root-forgotten": _tanh_form.replace(root=2 / math.pi).wrong(
-            "You multiply by 2 / π, and the curve is too flat around zero. The formula has the square root of 2 / π."
+            "You multiply by 2 / π, so the curve is too flat around zero. The formula has the square root of 2 / π."
         ),
         "root-of-two-only": _tanh_form.replace(root=math.sqrt(2) / math.pi).wrong(
             "Your square root covers only the 2. It should cover the whole fraction, 2 / π."
@@ -190,7 +190,7 @@ exercise(
 
 _NO_DROPOUT = draws_nothing(
     "Your forward uses random numbers, so its result can differ from call to call. If there is a dropout layer, remove"
-    " it: the exercise asks for none."
+    " it: this exercise uses no dropout."
 )
 
 
@@ -213,8 +213,8 @@ def _mlp_layers(d_model, d_mlp):
 
 
 _NO_BEND = (
-    "The MLP has no activation function between its two linear layers. Without an activation function, both layers"
-    " together are one linear map, however wide the vector is in between."
+    "The MLP has no activation function between its two linear layers. Without an activation function, the two"
+    " layers together are just one linear map, however wide the vector between them is."
 )
 _RELU = "The activation function of the MLP is ReLU. GPT-2 was trained with GELU, so its weights need GELU."
 _RESIDUAL_INSIDE = (
@@ -329,7 +329,7 @@ def _block(
     order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + mlp(ln_2(s)),
     eps=lambda config: config.eps,
 ):
-    """Compute a block. The keyword arguments can replace its steps.
+    """Compute a block. Keyword arguments can replace individual steps of the block.
 
     Args:
         order: combines the four parts of the block.
@@ -560,7 +560,8 @@ exercise(
             silence_mlp,
             _without_mlp,
             "A forward hook on `mlp` that replaces its result by zeros does not work in your block. A later cell of"
-            " this lesson uses such a hook. Call the layer, `self.mlp(...)`, because its `forward` runs no hooks.",
+            " this lesson uses such a hook. Call the layer as `self.mlp(...)`, because a direct call to `forward`"
+            " runs no hooks.",
         ),
         *(
             restrict_to_cases(broken, lambda case: not case.train)  # training mode changes nothing in a block
@@ -571,7 +572,8 @@ exercise(
     | {
         "adds-the-first-half-twice": Wrong(
             _run_block.replace(order=lambda s, attn, mlp, ln_1, ln_2: (s := s + attn(ln_1(s))) + s + mlp(ln_2(s))),
-            "The stream after attention is added twice. Each half should add only its own result to the stream.",
+            "The second half doubles the stream that it gets from the first half. Each half should add only its own"
+            " result to the stream.",
         ),
     },
     hints=Hints(
@@ -670,8 +672,8 @@ exercise(
         _NO_DROPOUT,
         _first_wrong_part(
             lambda p, args, note: _gpt.replace(note=note)(p, *args),
-            "Every part returns the correct result, including `ln_f`, so the mistake comes after it. Do the scores use"
-            " the current `self.wte.weight`?",
+            "Every part, including `ln_f`, returns the correct result, so the mistake comes after `ln_f`. Do the scores"
+            " use the current `self.wte.weight`?",
         ),
         _future_changes_nothing,
         moves_with_its_module,
@@ -966,8 +968,8 @@ exercise(
             "The state holds only block 0. Each of the config.n_layers blocks has its own tensors."
         ),
         "embedding-turned": _state.replace(whole=lambda value: value.T).wrong(
-            "wte and wpe are transposed, too. An embedding has one row for each token or position, in the file as in"
-            " your model."
+            "wte and wpe are transposed, too. In the file and in your model, an embedding has one row for each token or"
+            " position."
         ),
         "norms-by-their-names": _state.replace(norm=lambda kind: kind).wrong(
             "The parameters of the norms still have the file's names. Your LayerNorm calls its weight w and its bias b."
@@ -1120,7 +1122,8 @@ def _prompt_pass_is_wrong(probe):
         return None
     return (
         f"The first new token is already wrong: for {wrong} of {_N_PROMPTS} prompts, it is not the most likely token of"
-        " model(tokens)[:, -1]. Compare the pass over the prompt with your GPT and your Block, and then the choice."
+        " model(tokens)[:, -1]. Compare the pass over the prompt with your GPT and your Block; then check how you"
+        " choose the token."
     )
 
 
@@ -1259,7 +1262,7 @@ exercise(
         ),
         "position-counts-the-passes": _generate_cached.replace(position=lambda seq, step: step + 1).wrong(
             "The first new token gets position 1, whatever the length of the prompt. The first pass covers the whole"
-            " prompt, so the position should first increase by the prompt's length."
+            " prompt, so after this pass the position should increase by the prompt's length."
         ),
         "sees-the-first-only": _generate_cached.replace(later_mask=lambda n: (torch.arange(n) == 0)[None]).wrong(
             "After the prompt, a new token sees only position 0: is its mask the first row of a causal mask? The new"

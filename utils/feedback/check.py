@@ -255,8 +255,8 @@ def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Ex
         )
     if not callable(exercise) or value:
         raise _BadCall(
-            "Name the exercise: write a function or a class without quotes, hint(softmax), and a value in quotes,"
-            ' hint("context_vec_2").'
+            "Name the exercise: write a function or a class without quotes, as in hint(softmax), and a value in quotes,"
+            ' as in hint("context_vec_2").'
         )
     return _find_exercise(_exercise_name(exercise))
 

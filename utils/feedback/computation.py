@@ -32,7 +32,7 @@ VIEWS = (
 
 
 class Computation:
-    """The calls of an answer, and the milestones that they reach.
+    """The calls that an answer makes, and the milestones that these calls reach.
 
     Attributes:
         milestones: the expected intermediate values, in order.

@@ -172,7 +172,7 @@ class _Explanation:
         if self.computation.kinds[i] == "transposed" or not is_arranged:
             sentence = f"{start}. With rows and columns exchanged, this result would be right."
             return Departure(sentence, self._trace_lines(line, "the right order of the axes"))
-        sentence = f"{start}, but rounding errors make the numbers after it wrong."
+        sentence = f"{start}, but its rounding errors make later results wrong."
         return Departure(sentence, self._trace_lines(line, "enough digits"))
 
     def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:

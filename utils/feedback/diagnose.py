@@ -133,7 +133,7 @@ def _sweep_report(exercise: Exercise, probe: Probe, finding: Finding) -> Report:
 
 
 def _with_condition(probe: Probe, report: Report) -> Report:
-    """If the report only shows numbers, look for a condition under which the answer is wrong, and add it.
+    """If the report only shows numbers, look for a condition under which the answer is wrong, and add it to the report.
 
     If every wrong case has a note, such as "with large numbers", the note already states the condition.
     """
@@ -197,7 +197,7 @@ def _todo_message(probe: Probe) -> str | None:
     if has_code_above_stub(source, unfinished[0]):
         return f"`{line}` still ends the function after your code: delete this line."
     if has_code_after_stub(source, unfinished[0]):
-        return f"`{line}` still ends the function before your code below it runs: delete this line."
+        return f"`{line}` still ends the function, so your code below it never runs: delete this line."
     start = f"`{method}` has not been attempted yet." if method not in ("", "__init__") else "not attempted yet."
     if not probe.exercise.hints:
         return f'{start} `task("{name}")` shows your task.'

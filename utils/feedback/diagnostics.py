@@ -234,8 +234,8 @@ def diagnose_modified_inputs(probe: Probe, trial: Trial) -> str | None:
         return f"The result is right, but {mode}"
     if "." in extra[0]:
         return (
-            f"The result is right, but the call adds `{extra[0]}` or changes it: its values, or whether it needs or has"
-            " a gradient. The caller may still use the model, so leave it as it was."
+            f"The result is right, but the call adds `{extra[0]}`, or changes its values, its `requires_grad`, or"
+            " whether it has a `.grad`. The caller may still use the model, so leave the model as it was."
         )
     return (
         f"The result is right, but your code changed its input `{extra[0]}`. The caller may still need the old values:"
@@ -273,7 +273,7 @@ def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
     if not lost:
         return None
     return (
-        f"The numbers are right, but no gradient reaches {name_list_text(lost)}, so training learns nothing through"
+        f"The numbers are right, but no gradient reaches {name_list_text(lost)}, so a model cannot learn through"
         f" {'them' if len(lost) > 1 else 'it'}. Something disconnects the result, such as requires_grad=False,"
         " .detach(), .item(), .data, torch.no_grad() or torch.tensor(...)."
     )
@@ -303,7 +303,7 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
     them = "them" if len(names) > 1 else "it"
     return (
         f"The result does not seem to depend on {name_list_text(names)}: no gradient reaches {them}. Does your code use"
-        f" another variable by mistake, or never use what it computes from {them}?"
+        f" another variable by mistake, or ignore the values that it computes from {them}?"
     )
 
 

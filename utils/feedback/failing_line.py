@@ -128,8 +128,8 @@ def explain_none(failure: Failure) -> str:
     if match := re.search(r"(\w+)\(\): argument '(\w+)' .*, not NoneType", failure.text):
         return f"`{match[1]}` got None as its argument `{match[2]}`."
     general = (
-        "something is None here, where a value is needed. An argument that was left out may be None, and so may the"
-        " result of a call that returns nothing."
+        "something is None here, where a value is needed. An omitted argument can be None, and a call that returns"
+        " nothing gives None."
     )
     found = _find_statement(failure)
     if found is None:

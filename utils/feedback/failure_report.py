@@ -72,7 +72,7 @@ def report_failure(probe: Probe) -> Report:
 
 
 def _is_right_in_training(probe: Probe, misconception: str | None) -> bool:
-    """Tell whether a module is wrong only in eval mode: every wrong case is right in training mode.
+    """Tell whether a module is wrong only in eval mode, and right on the same cases in training mode.
 
     Return False if the reported misconception also depends on the mode, because its message explains the mode.
     """
@@ -94,8 +94,8 @@ def _is_right_in_training(probe: Probe, misconception: str | None) -> bool:
 
 # The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
 _MODES = (
-    "In training mode, your result is right, so the mistake depends on the mode. In eval mode, it is this: {message}",
-    "{message} In training mode, your results are right, so a mistake depends on the mode.",
+    "In training mode, your result is right, so the mistake depends on the mode. This is wrong in eval mode: {message}",
+    "{message} In training mode, your results are right, so at least one mistake depends on the mode.",
 )
 
 

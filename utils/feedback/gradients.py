@@ -53,8 +53,8 @@ def _gradient_message(runner: Runner, leaf: str, gradient: Tensor, expected: Ten
             f" change numbers outside the computation graph?{_detaching_hint(runner)}"
         )
     return (
-        f"{start} is wrong. Either your code treats something that depends on {leaf} as a constant, or its result"
-        f" contains an error that is too small to notice.{_detaching_hint(runner)}"
+        f"{start} is wrong. Either your code treats a value that depends on {leaf} as a constant, or the result itself"
+        f" has an error that is too small to notice.{_detaching_hint(runner)}"
     )
 
 

@@ -139,7 +139,7 @@ def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
 
 
 def share_of_equal_numbers(value: Tensor | None, milestone: Tensor) -> float:
-    """Return the share of a milestone's finite numbers that a value matches; 0 if the shapes differ.
+    """Return the share of a milestone's finite numbers that equal the value's numbers; 0 if the shapes differ.
 
     Numbers close to 0 or 1 are left out, because saturated weights and masks contain them too.
     """
@@ -276,7 +276,7 @@ def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Co
 
 
 def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
-    """Remove milestones that other numbers could equal by coincidence. Remove them from `parents` too.
+    """Remove milestones that an unrelated value could match by coincidence, from `parents` too.
 
     Also remove optional milestones that equal an argument, because no line needs to compute them.
     """

@@ -18,7 +18,7 @@ from utils.exercises.op_trace import CAUSES_IN_SOFTMAX, CAUSES_OF_INF, Nonfinite
 
 MOST_CHARACTERS = 80  # in characters; longer values are truncated
 LAMBDA_MESSAGE = (
-    "A lambda has no name, so its exercise is unknown: define a function with `def` and the exercise's name."
+    "A lambda has no name, so its exercise is unknown: use `def` to define a function that has the exercise's name."
 )
 
 
@@ -164,7 +164,7 @@ def _is_function(value: Any) -> bool:
 def type_cause_text(value: Any) -> str:
     """Return the likely cause of an unexpected type in a sentence with a leading space; "" if the cause is unknown."""
     if _is_function(value):
-        return " Without parentheses after its name, a function is not called."
+        return " To call a function, write parentheses after its name."
     if isinstance(value, tuple) and len(value) == 1:
         return " A comma at the end of a line makes a tuple."
     return ""
@@ -222,13 +222,13 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
     if not any(all(not name.startswith(item) for name in yours) for item in items):
         return ""
     return (
-        " torch ignores layers in a plain list and counts a layer only once if an nn.ModuleList contains it twice: use"
-        " an nn.ModuleList, and create each layer separately."
+        " torch ignores layers in a plain list, and counts a layer only once even if an nn.ModuleList contains it"
+        " twice: use an nn.ModuleList, and create each layer separately."
     )
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the expected parameters of a module that also has the unexpected parameters `extra`.
+    """List the parameters that a module should have, if it also has the unexpected parameters `extra`.
 
     Suggest a buffer, unless the extra parameters belong to an additional layer.
     """

@@ -85,7 +85,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 def _find_effect(
     probe: Probe, before: Observation, case: Case, changed: Case, select: Callable[[Tensor], Tensor]
 ) -> list[Tensor] | None:
-    """Return the selected part of the result before and after the case changes, or None if this part does not change.
+    """Return the selected part of the results for `case` and for `changed`, or None if the two parts are equal.
 
     To prove that the change is the cause, the answer runs on the unchanged case again. If this run also gives a
     different result, return None: the answer may keep values between calls, so the cause is unknown.

@@ -27,7 +27,7 @@ Form = Literal["call", "loop", "slices"]
 
 @dataclass(frozen=True)
 class Repair:
-    """A replacement that makes the answer right: a milestone replaces the result of one step; nothing else changes.
+    """A change that makes a wrong answer right: a milestone replaces the result of one step, and nothing else changes.
 
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.

@@ -53,7 +53,7 @@ def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
 
 
 def _literals(source: str) -> tuple[set[int], set[int]]:
-    """Return two sets of integers above 2 in the code: possible sizes, and limits of a `range`.
+    """Return two sets of integers above 2 that occur in the code: possible sizes, and limits of `range` calls.
 
     Factors (as in `4 * d`), axis numbers and default values are left out.
     """
@@ -175,7 +175,7 @@ def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]
 
 
 def constant_axis_hint(probe: Probe) -> str:
-    """Explain that an axis such as `dim=1` is the last axis of only some inputs.
+    """Explain that an axis such as `dim=1` is the last axis of some inputs, but not of others.
 
     The hint applies only if the answer is correct in every case where this axis is the last axis of the first tensor,
     and wrong in every other case.
@@ -202,6 +202,6 @@ def constant_axis_hint(probe: Probe) -> str:
         return ""
     return (
         f" Your code is right for each tested `{first}` with {axis + 1} axes, and wrong whenever `{first}` has a"
-        f" different number of axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only of a tensor with"
+        f" different number of axes: axis {axis} (`{match[0].lstrip('.')}`) is the last axis only if the tensor has"
         f" {axis + 1} axes."
     )

@@ -42,15 +42,15 @@ _MAY_GIVE_NAN = ("large", "hidden numbers", "hidden rows")
 CONDITIONS = ("sizes", "options", "numbers", "widths")  # `find_condition` tries the changes that these sweeps make
 
 SWEEPS = {
-    "state": "one object gets a shorter input, a longer input and the first input again, with and without gradients",
+    "state": "one object gets inputs of different sizes, and then the first input again, with and without gradients",
     "settings": "a call leaves torch's global settings unchanged",
     "seed": "without a generator, torch.manual_seed determines the result",
     "gradients": "the gradients of inputs and parameters equal the oracle's gradients",
-    "finite gradients": "no gradient is nan or inf for the inputs of the sweeps zeros, ties and large",
+    "finite gradients": "no gradient is nan or inf on the inputs of the zeros, ties and large sweeps",
     "initialisation": "after a different seed, a new object starts with different numbers",
     "copies": "a deep copy and a reloaded state_dict give the same result",
     "parameters": "a state_dict that contains only the parameters can be loaded",
-    "limits": f"a size exceeds a number below {MOST} in the code, or the largest integer of a dtype in the code",
+    "limits": f"a size exceeds a limit in the code: a number below {MOST}, or the largest integer of a dtype",
     **{name: sweep.what for name, sweep in CASE_SWEEPS.items()},
 }
 
@@ -67,7 +67,7 @@ class Finding(NamedTuple):
 
 @functools.lru_cache(maxsize=128)
 def with_sweep_tolerance(exercise: Exercise, scale: float = 1.0) -> Exercise:
-    """Return a copy of the exercise without misconceptions, and with `scale` times the tolerance of the sweeps.
+    """Return a copy of the exercise without misconceptions; its tolerance is that of the sweeps times `scale`.
 
     Every misconception is wrong on some case of the exercise, so an answer that is correct on all cases matches none.
     """
@@ -258,7 +258,7 @@ def _sweep_state(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
             is_correct = trial.is_correct(with_sweep_tolerance(exercise))
             if is_correct and yours.reused:
                 message = (
-                    f"{call_text(exercise, case)} returns the same object as an earlier call, or the same numbers in"
+                    f"{call_text(exercise, case)} returns the same object as an earlier call, or one that shares its"
                     " memory, so changing one result changes the other. Create a new object in each call."
                     f"{kept_text(yours.kept)}"
                 )
@@ -287,7 +287,7 @@ def _sweep_seed(exercise: Exercise, runner: Runner, name: str) -> Finding | None
         if not values_identical(first.value, again.value):
             message = (
                 f"{call_text(exercise, case)} gives two different results after the same torch.manual_seed. Without a"
-                " generator, use torch's global random numbers: pass `generator` on to torch, even if it is None."
+                " generator, sample from torch's global generator: pass `generator` on to torch, even if it is None."
             )
             return Finding(name, message=message)
     return None

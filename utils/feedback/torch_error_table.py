@@ -24,11 +24,11 @@ ERROR_EXPLANATIONS = (
     ErrorExplanation(
         r'only implemented on integer and Boolean|"bitwise_\w+" not implemented for \'(?:Float|Double|Half|BFloat16)\'',
         "`~`, `&` and `|` work on boolean tensors, but this tensor holds floating-point numbers. `mask.bool()`"
-        " makes a mask of 0 and 1 boolean.",
+        " turns a mask of 0 and 1 into a boolean mask.",
     ),
     ErrorExplanation(
         r"only supports boolean masks|condition to be a boolean tensor",
-        "the mask must be a boolean tensor (dtype bool). `mask.bool()` makes a mask of 0 and 1 boolean.",
+        "the mask must be a boolean tensor (dtype bool). `mask.bool()` turns a mask of 0 and 1 into a boolean mask.",
     ),
     ErrorExplanation(
         r"used as indices must be long",
@@ -36,8 +36,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"shape of the mask \[(.*?)\] at index \d+ does not match the shape of the indexed tensor \[(.*?)\]",
-        r"a mask that is used as an index must have the sizes of the axes that it selects from, but the mask has shape"
-        r" [\1] and the tensor has shape [\2].",
+        r"a mask in an index needs the same sizes as the axes that it selects from, but the mask has shape [\1] and the"
+        r" tensor has shape [\2].",
     ),
     ErrorExplanation(
         r"'indices' to have one of the following scalar types",
@@ -51,7 +51,7 @@ ERROR_EXPLANATIONS = (
     ErrorExplanation(
         r"tuple of ints, ?but (?:got|found element of type) float|'float' object cannot be interpreted as an integer"
         r"|are valid indices \(got float\)",
-        "an integer is needed here, but got a floating-point number. `/` always gives a floating-point number; `//`"
+        "an integer is needed here, but this is a floating-point number. `/` always gives a floating-point number; `//`"
         " between integers gives an integer.",
     ),
     ErrorExplanation(
@@ -133,17 +133,17 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"output with shape \[(.*?)\] doesn't match the broadcast shape \[(.*?)\]",
-        r"an in-place operation, such as +=, keeps the shape of the tensor that it changes, [\1], but the"
-        r" result has shape [\2].",
+        r"an in-place operation, such as +=, cannot change the shape of its tensor, but the tensor has shape [\1] and"
+        r" the result has shape [\2].",
     ),
     ErrorExplanation(
         r"number of dimensions in the tensor input does not match the length",
-        "permute needs each axis of the tensor exactly once, but got more axes than the tensor has, or fewer.",
+        "permute needs each axis of the tensor exactly once, but got too many or too few axes.",
     ),
     ErrorExplanation(
         r"view size is not compatible with input",
         "view does not fit the memory layout of this tensor: after a transpose, call `.contiguous()` first, or use"
-        " reshape. Are the axes that you join next to each other at that point?",
+        " reshape. At that point, are the axes that you join adjacent?",
     ),
     ErrorExplanation(
         r"shape '(.*)' is invalid for input of size (\d+)", r"\2 numbers cannot be arranged in the shape \1."
@@ -215,8 +215,8 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"values to unpack \(expected (?:at least )?(\d+)",
-        r"your code expects \1 values to unpack, but got more or fewer. A shape contains one value for each axis, and a"
-        r" function call gives as many values as the function returns.",
+        r"your code unpacks \1 values, but there are more or fewer. A shape contains one value for each axis; for a"
+        r" function call, count the values that the function returns.",
     ),
     ErrorExplanation(
         r"(tuple|list) indices must be integers or slices, not tuple",
@@ -225,7 +225,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"unhashable type: '(list|dict|set)'",
-        r"a key of a dict and an item of a set must never change: a \1 can change, a tuple cannot.",
+        r"a dict key or a set item must be immutable: a \1 is mutable, but a tuple is immutable.",
     ),
     # --- values of an unexpected type, and names
     ErrorExplanation(
@@ -239,7 +239,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"only one element tensors can be converted|elements cannot be converted to Scalar",
-        "one number is needed here, but got a tensor that does not hold exactly one number. Functions of `math` take"
+        "one number is needed here, but this tensor does not hold exactly one number. Functions of `math` take"
         " one number, torch's own functions take tensors, and torch.stack combines several tensors into one tensor.",
     ),
     ErrorExplanation(
@@ -257,7 +257,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"'(\w+)' object is not callable",
-        r"parentheses after a \1 call it like a function, but it is not a function. Write an index with [] and a matrix"
+        r"parentheses after a \1 would call it, but a \1 is not a function. Write an index with [] and a matrix"
         r" product with @.",
     ),
     ErrorExplanation(
@@ -293,7 +293,7 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"\w+\.\w+\(\) (takes .* but \d+ (?:was|were) given)",
-        r"the call does not match the signature: the method \1, and self counts as one of them.",
+        r"the call does not match the signature: the method \1 (self is counted too).",
     ),
     ErrorExplanation(
         r"(takes .* but \d+ (?:was|were) given|missing \d+ required .*|unexpected keyword argument .*)",
@@ -346,13 +346,13 @@ ERROR_EXPLANATIONS = (
     ),
     ErrorExplanation(
         r"does not require grad and does not have a grad_fn",
-        "backward finds no trainable parameter that this number depends on, or something cuts the gradient (.detach(),"
-        " .item(), torch.no_grad()).",
+        "backward cannot start: this number depends on no trainable parameter, or something cuts the gradient"
+        " (.detach(), .item(), torch.no_grad()).",
     ),
     ErrorExplanation(
         r"backward through the graph a second time",
-        "backward ran twice through the same computation. Before each call, compute the loss again, with everything"
-        " that it depends on.",
+        "backward ran twice through the same computation. Before each call of backward, compute the loss again, and"
+        " everything that it depends on.",
     ),
     ErrorExplanation(
         r"only for scalar outputs",

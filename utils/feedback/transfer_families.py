@@ -35,7 +35,7 @@ NO_HINTS = (
     "This exercise has no hints, because it shows whether you can use the lesson in a new situation."
     ' `task("{0}")` shows your task again.'
 )
-NO_SOLUTION = 'This exercise has no solution to look up, because each learner has another task. See `task("{0}")`.'
+NO_SOLUTION = 'This exercise has no solution to look up, because learners get different tasks. See `task("{0}")`.'
 LARGE_SCORES = "Large scores must not overflow."
 _WIDTH = 90  # the longest line of a task in a terminal, in characters
 

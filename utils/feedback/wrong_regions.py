@@ -60,7 +60,7 @@ def places(pairs: Pairs) -> str:
 
 
 def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
-    """Tell whether the numbers outside a region could have been wrong.
+    """Tell whether correct numbers outside a region are evidence that only the region is wrong.
 
     If these numbers are all 0, inf or equal, they prove nothing, because they often have these values by construction.
     Examples are the weights above the diagonal and the first row of causal weights.

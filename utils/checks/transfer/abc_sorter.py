@@ -77,7 +77,8 @@ def _mistakes(right, **more):
             " before the softmax.",
         ),
         "base-added": right.replace(join=torch.add).wrong(
-            "You added the base. A gate decides how much of an entry of the base passes, so multiply."
+            "You added the base. A gate decides how much of a base entry passes, so multiply the base by the"
+            " gates."
         ),
         "base-ignored": right.replace(join=lambda gate, base: gate).wrong(
             "You return only the gates. The gates should multiply the entries of the base."
@@ -86,7 +87,7 @@ def _mistakes(right, **more):
             lambda A, B, base, temp: right.replace(product=lambda A, B: A @ B * base)(
                 A, B, torch.ones_like(base), temp
             ),
-            "You multiplied by the base before the softmax, so no entry of your weight is negative. Compute the gates"
+            "You multiplied by the base before the softmax, so your weights have no negative entries. Compute the gates"
             " first, then multiply them by the base.",
         ),
     }
@@ -162,8 +163,8 @@ transfer_family(
                     "all-entries": _weight.replace(
                         normalise=lambda scaled: F.softmax(scaled.flatten(), 0).view_as(scaled)
                     ).wrong(
-                        "All your gates together sum to one. Only the gates of the heads compete, separately for each"
-                        " input and each output."
+                        "All your gates together sum to one. For each input and each output, the gates of all heads"
+                        " should sum to one."
                     ),
                 },
             ),
@@ -181,7 +182,7 @@ transfer_family(
             Return the weights, in the shape `[heads, embed_dim, d_head]`. The softmax should
             work with large numbers too, and gradients should flow back to `A`, `B` and `base`.
             """,
-            clause="the softmax gives the blocked share of each entry",
+            clause="the softmax determines which share of each entry is blocked",
             oracle=lambda A, B, base, temp: torch.lerp(base, torch.zeros_like(base), _gates(A, B, temp, 2)),
             milestones=_milestones(change=("the shares that pass?", lambda gate: 1 - gate)),
             misconceptions=_mistakes(
@@ -196,7 +197,7 @@ transfer_family(
                         " the share that passes, which is between 0 and 1."
                     ),
                     "subtracted": _weight.replace(join=lambda gate, base: base - gate).wrong(
-                        "You subtract the softmax itself from the base. The softmax gives a share: subtract this"
+                        "You subtract the result of the softmax from the base. This result is a share: subtract that"
                         " share of each entry."
                     ),
                 },

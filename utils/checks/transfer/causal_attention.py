@@ -65,8 +65,8 @@ def _mistakes(make_mask, **more):
         **more,
         "mirror-image": _wrong(
             lambda size, n: make_mask(size, n).T,
-            "Your mask is transposed: you swapped rows and columns. A row is the position that asks, and a column is"
-            " the position that answers.",
+            "Your mask is transposed: you swapped rows and columns. A row belongs to the position that asks, and a"
+            " column to the position that answers.",
         ),
         "true-means-hidden": Wrong(
             look.replace(hide=lambda scores, mask: mask_scores(scores, ~mask)),
@@ -85,7 +85,7 @@ def _mistakes(make_mask, **more):
         ),
         "not-scaled": Wrong(
             look.replace(scale=lambda width: 1.0),
-            "You did not divide the scores by the square root of d. The task asks for it.",
+            "You did not divide the scores by the square root of d. The task asks for this division.",
         ),
         "wrong-axis": Wrong(
             look.replace(normalise=lambda scores: F.softmax(scores, -2).nan_to_num(0.0)),
@@ -145,7 +145,8 @@ transfer_family(
             **{
                 "one-too-many": _wrong(
                     lambda size, n: _window(size, n + 1),
-                    "Your window contains n earlier positions and the position itself. Together they should be n.",
+                    "Your window contains n earlier positions and the position itself. It should contain n positions in"
+                    " all.",
                 ),
                 "window-ahead-too": _wrong(
                     lambda size, n: _steps_back(size).abs() < n,
@@ -244,8 +245,8 @@ transfer_family(
                     lambda size, n: (
                         (causal_mask(size) & (torch.arange(size) % n == 0)) | torch.eye(size, dtype=torch.bool)
                     ),
-                    "All positions see the same earlier positions 0, n, 2n. Count the steps back from the position that"
-                    " asks.",
+                    "All positions see the same earlier positions: 0, n, 2n and so on. Count the steps back from the"
+                    " position that asks.",
                 ),
                 "stride-ahead-too": _wrong(
                     lambda size, n: _steps_back(size) % n == 0,
@@ -254,8 +255,8 @@ transfer_family(
                 ),
                 "only-one-stride": _wrong(
                     lambda size, n: (_steps_back(size) == 0) | (_steps_back(size) == n),
-                    "Each position sees only one earlier position, n steps back. It should also see the positions 2n"
-                    " and more steps back.",
+                    "Each position sees only one earlier position, n steps back. It should also see the positions"
+                    " that lie 2n, 3n and so on steps back.",
                 ),
             },
         ),

@@ -84,7 +84,7 @@ def _milestones(reference=_of_query, turn=lambda t: t):
         }
         for name, (dots, a, b) in products.items():
             if a.shape == b.shape:
-                steps[f"the products of the numbers of {name}?"] = a * b
+                steps[f"the element-wise products of {name}?"] = a * b
             steps |= {f"the dot products of {name}?": dots, f"the squared dot products of {name}?": dots * dots}
         return steps | {"the sizes?": _squared_volume(*pair), "the scores": -_squared_volume(*pair)}
 
@@ -110,7 +110,7 @@ def _mistakes(right, wrap=lambda answer: answer, **more):
             squares=lambda qq, kk, rr, qk, kr, rq: qq * qk**2 + kk * kr**2 + rr * rq**2
         ).wrong(
             "You multiply the squared dot products by the wrong squared lengths. Multiply each squared dot product by"
-            " the squared length of the third vector, which is not part of this dot product."
+            " the squared length of the vector that is not part of it."
         ),
     }
     return {
@@ -280,11 +280,12 @@ transfer_family(
                         " i - 1, not reference j - 1."
                     ),
                     "previous-text": _score.replace(reference=lambda r: r.roll(1, dims=0)[:, :, None]).wrong(
-                        "You take the reference from the text before. It should come from the position before the"
+                        "You take the reference from the previous text. It should come from the position before the"
                         " query, in the same text."
                     ),
                     "two-before": _score.replace(reference=lambda r: r.roll(2, dims=1)[:, :, None]).wrong(
-                        "You take the reference from two positions before the query. Take it from one position before."
+                        "You take the reference from two positions before the query. Take it from the"
+                        " position directly before the query."
                     ),
                     "entries-moved": _score.replace(reference=lambda r: r.roll(1, dims=2)[:, :, None]).wrong(
                         "You moved the entries within each reference. Move whole references, along the second axis."

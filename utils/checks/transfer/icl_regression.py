@@ -97,10 +97,12 @@ def _mistakes(right, **more):
             "Your step has the wrong sign, so it increases the loss. Gradient descent goes against the gradient."
         ),
         "factor-two": right.replace(rate=lambda n, L, d: 2 / L).wrong(
-            "Your step is twice as long as it should be. Compute the derivative of the loss again, and use the rate 1."
+            "Your step is twice as long as it should be. Compute the derivative of the loss again, and use a learning"
+            " rate of 1."
         ),
         "half-rate": right.replace(rate=lambda n, L, d: 0.5 / L).wrong(
-            "Your step is half as long as it should be. Compute the derivative of the loss again, and use the rate 1."
+            "Your step is half as long as it should be. Compute the derivative of the loss again, and use a learning"
+            " rate of 1."
         ),
         "averaged-over-prompts": right.replace(rate=lambda n, L, d: 1 / (n * L)).wrong(
             "You also average over the prompts. Every prompt has its own loss: the mean over its own L examples."
@@ -169,8 +171,8 @@ transfer_family(
                     ),
                     "intercept-subtracted": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y) - y.mean(1, keepdim=True),
-                        "You subtract the mean of y from the answers. The gradient of b is minus this mean, so the step"
-                        " adds it.",
+                        "You subtract the mean of y from the answers. The gradient of b is minus this mean, so a step"
+                        " against the gradient adds the mean.",
                     ),
                     "one-intercept-for-all-prompts": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y) + y.mean(),
@@ -208,8 +210,8 @@ transfer_family(
                     ),
                     "error-with-the-wrong-sign": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y + 1) + 1,
-                        "You add 1 to y. The error is the difference of the line's prediction, which is 1 before the"
-                        " step, and y_i.",
+                        "You add 1 to y. Before the step, the line predicts 1 for every example, so the error is"
+                        " 1 − y_i.",
                     ),
                     "intercept-changes": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x, y - 1) + y.mean(1, keepdim=True),
@@ -246,7 +248,7 @@ transfer_family(
                     ),
                     "sign-of-the-product": Wrong(
                         lambda x_q, x, y: x_q @ (x * y).sign().mean(1, keepdim=True).mT,
-                        "You take the sign of the product of x and y. Take the sign of y, and multiply it by x.",
+                        "You take the sign of the product of x and y. First take the sign of y, then multiply it by x.",
                     ),
                     "sign-of-x": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, x.sign(), y),
@@ -279,14 +281,15 @@ transfer_family(
                 _huber,
                 **{
                     "no-lower-limit": _descend.replace(force=lambda left: left.clamp(max=1)).wrong(
-                        "You limit y only from above. An error may also be large and positive: then y is below −1."
+                        "You limit y only from above. If y is below −1, the error is larger than 1, so limit y"
+                        " from below too."
                     ),
                     "large-errors-dropped": _descend.replace(force=lambda left: left * (left.abs() <= 1)).wrong(
                         "You leave out the examples with large errors. Their derivative is not 0: it is 1 or −1."
                     ),
                     "product-limited": Wrong(
                         lambda x_q, x, y: x_q @ _clip(x * y).mean(1, keepdim=True).mT,
-                        "You limit the product of x and y. Limit y, and multiply it by x.",
+                        "You limit the product of x and y. First limit y, then multiply it by x.",
                     ),
                     "x-limited": Wrong(
                         lambda x_q, x, y: _first_answer(x_q, _clip(x), y),

@@ -87,7 +87,7 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
             "Your eps is always 1e-6. Use the argument `eps`."
         ),
         "scale-unused": norm.replace(scale=lambda normed, w: normed).wrong(
-            "You return the normalised vectors without w. In the end, multiply each entry by its number in w."
+            "You return the normalised vectors without w. Finally, multiply each entry by its number in w."
         ),
         "scale-first": Wrong(
             lambda x, w, eps: norm.replace(scale=lambda normed, w: normed)(scale(x, w), w, eps),
@@ -167,8 +167,8 @@ transfer_family(
                 **{
                     "unbiased": _unbiased(_columns),
                     "w-along-the-tokens": _norm.replace(dim=1).wrong(
-                        "You normalised along the right axis, but w lies along the tokens. Its numbers belong to the"
-                        " features: give w an axis for the tokens."
+                        "You normalised along the right axis, but w lies along the tokens. Each number in w belongs"
+                        " to a feature, so add an axis for the tokens to w."
                     ),
                     "normalised-along-the-tokens": _norm.replace(scale=_features_first).wrong(
                         "Your mean and your variance run over the tokens, so the tokens influence each other. They"
@@ -206,8 +206,8 @@ transfer_family(
                     ).wrong("You divided by the root of the sum of the squares. Take their mean."),
                     "only-the-variance": Wrong(
                         lambda x, w, eps: x / (x.var(-1, keepdim=True, correction=0) + eps).sqrt() * w,
-                        "You did not subtract the mean from x, but your divisor still does: a variance is the mean"
-                        " square of the differences from the mean. Square the entries themselves.",
+                        "You did not subtract the mean from x, but you divide by the root of the variance, which still"
+                        " subtracts the mean. Square the entries themselves.",
                     ),
                 },
             ),

@@ -116,8 +116,8 @@ def _mistakes(right, **more):
             " each head its own weights.",
         ),
         "scaled-by-d": right.replace(width=lambda d_head, d: d).wrong(
-            "You divide by the square root of d, the entries of all heads together. Each head's score is a sum over its"
-            " own entries only, so divide by the root of their number."
+            "You divide by the square root of d, the number of entries of all heads together. A head's score is a sum"
+            " over its own entries only, so divide by the square root of their number."
         ),
         "plain-view": right.replace(split=lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).wrong(
             "Each of your heads consists of whole positions, because you changed the shape in one step. Split the"
@@ -183,7 +183,7 @@ transfer_family(
                 _true_hides,
                 **{
                     "mask-transposed": _true_hides.replace(change_mask=lambda mask: ~mask.T).wrong(
-                        "You swapped the rows and the columns of the mask. A row is the position that asks."
+                        "You swapped the rows and the columns of the mask. A row belongs to the position that asks."
                     ),
                 },
             ),

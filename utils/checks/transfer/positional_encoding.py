@@ -215,8 +215,8 @@ transfer_family(
                 _pair_halves,
                 **{
                     "halves-only-at-the-end": _rotate.replace(join=_side_by_side).wrong(
-                        "You pair neighbouring entries, and only your result consists of halves. Take the pairs from"
-                        " the two halves of x."
+                        "You pair neighbouring entries and split only the result into halves. Form the pairs from the"
+                        " two halves of x."
                     ),
                     "alternating-at-the-end": _rotate.replace(cut=_halves).wrong(
                         "Your pairs are right, but the entries of a rotated pair become neighbours. Put them back into"
@@ -226,8 +226,8 @@ transfer_family(
                         cut=lambda x: (x.chunk(2, -1)[0], x.chunk(2, -1)[1].flip(-1)),
                         join=lambda first, second: torch.cat((first, second.flip(-1)), dim=-1),
                     ).wrong(
-                        "You pair the first entry with the last. Entry i of the first half belongs to entry i of the"
-                        " second half, in the same order."
+                        "You pair the first entry with the last. Instead, pair entry i of the first half with entry i"
+                        " of the second half."
                     ),
                 },
             ),
@@ -262,8 +262,8 @@ transfer_family(
                     ),
                     "reversed-entries": Wrong(
                         lambda x, base: _rotate(x.flip(-1), base).flip(-1),
-                        "You reversed the entries of the vectors. The positions of the tokens count backwards, along"
-                        " the second axis.",
+                        "You reversed the entries of the vectors. Only the positions of the tokens should count"
+                        " backwards, along the second axis.",
                     ),
                 },
             ),
@@ -296,13 +296,13 @@ transfer_family(
                 _rotate_part,
                 **{
                     "half-the-exponent": _rotate_part.replace(exponents=lambda n: _exponents(n) / 2).wrong(
-                        "Your exponents divide by d. Divide by n, the number of entries that are rotated."
+                        "In your exponents, you divide by d. Divide by n, the number of entries that are rotated."
                     ),
                     "second-half": _rotate_part.replace(
                         part=lambda x: x.chunk(2, -1)[::-1], combine=lambda moved, kept: torch.cat((kept, moved), -1)
                     ).wrong("You rotated the second half of the entries. Rotate the first half and keep the second."),
                     "second-half-left-out": _rotate_part.replace(combine=lambda moved, kept: moved).wrong(
-                        "You return only the rotated half. Put the other entries behind it, unchanged."
+                        "You return only the rotated half. Append the other entries, unchanged."
                     ),
                     "halves-exchanged": _rotate_part.replace(
                         combine=lambda moved, kept: torch.cat((kept, moved), -1)

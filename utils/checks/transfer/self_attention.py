@@ -93,7 +93,7 @@ def _mistakes(score, wrap=lambda answer: answer, **more):
         ),
         "keys-as-values": Wrong(
             wrap(mix.replace(order=(0, 1, 1))),
-            "You mix the keys instead of the values. The keys only give the scores.",
+            "You mix the keys instead of the values. Use the keys only for the scores.",
         ),
     }
     return {**common, **more}
@@ -136,7 +136,7 @@ transfer_family(
                     ),
                     "not-scaled": Wrong(
                         _seq_first(_mix.replace(score=lambda q, k: q @ k.mT)),
-                        "You did not divide the scores by the square root of d_out. The task asks for it.",
+                        "You did not divide the scores by the square root of d_out. The task asks for this division.",
                     ),
                 },
             ),
@@ -248,7 +248,7 @@ transfer_family(
                     ),
                     "not-scaled": Wrong(
                         _mix.replace(score=lambda q, k: -_squared_distances(q, k) / 2),
-                        "You did not divide the scores by the square root of d_out. The task asks for it.",
+                        "You did not divide the scores by the square root of d_out. The task asks for this division.",
                     ),
                 },
             ),

@@ -55,8 +55,8 @@ _MESSAGES = {
     " over the keys of the same text.",
     "softmax-over-texts": "Your softmax runs over the texts, so the weights of different texts sum to one. Each text is"
     " independent: the softmax should run over the keys of one text.",
-    "not-normalised": "You mixed with the scores themselves. Turn the scores of each query into weights that sum to one"
-    " before you mix.",
+    "not-normalised": "You used the scores themselves as weights. Turn the scores of each query into weights that sum"
+    " to one before you mix.",
 }
 
 
@@ -83,7 +83,7 @@ def _minus_distance(x):
 
 transfer_family(
     "mix_texts",
-    lesson=LessonTask("the scores are plain dot products and the axis before the last one is the position", _mix),
+    lesson=LessonTask("the scores are plain dot products and the second-to-last axis is the position", _mix),
     large_scores=(0,),
     cases=lambda rand: [case(rand(*shape)) for shape in ((2, 3, 4), (3, 2, 5), (4, 5, 2), (2, 6, 3))],
     members={
@@ -125,7 +125,7 @@ transfer_family(
 
             Return only the context vectors, in the same shape `[batch, seq, d]`.
             """,
-            clause="the scores are dot products after the mean of the text is subtracted from each vector",
+            clause="the mean of the text is subtracted from each vector before the dot products are computed",
             oracle=lambda x: F.scaled_dot_product_attention(_centre(x), _centre(x), x, scale=1.0),
             returns=Float("batch seq d"),
             milestones=_milestones(_centred),
@@ -134,13 +134,13 @@ transfer_family(
                 **{
                     "mixes-centred-vectors": Wrong(
                         _mix.replace(score=_centred, vectors=_centre),
-                        "You mixed the centred vectors. Centred vectors should only give the scores; the weights should"
+                        "You mixed the centred vectors. Use the centred vectors only for the scores; the weights should"
                         " mix the original vectors.",
                     ),
                     "mean-of-a-vector": Wrong(
                         _mix.replace(score=lambda x: _dot(x - x.mean(-1, keepdim=True))),
-                        "You subtracted from each vector the mean of its own numbers. Subtract the mean vector of the"
-                        " text, which has d numbers: one mean over the tokens for each coordinate.",
+                        "From each vector, you subtracted the mean of its own numbers. Subtract the mean vector of the"
+                        " text instead: for each of the d coordinates, it contains the mean over the tokens.",
                     ),
                 },
             ),

@@ -79,7 +79,7 @@ def _mistakes(right, **more):
             " asks for."
         ),
         "shared-among-all": right.replace(reduce=lambda losses, counted: (losses * counted).mean()).wrong(
-            "You divide by the number of all tokens. A token that does not count should not be in the divisor."
+            "You divide by the number of all tokens. Divide only by the number of tokens that count."
         ),
         "sign": Wrong(
             lambda logits, tokens, marked: -right(logits, tokens, marked),
@@ -89,7 +89,7 @@ def _mistakes(right, **more):
             "You return one minus the probability. The loss of a token is minus the logarithm of its probability."
         ),
         "softmax-first": right.replace(score=lambda logits: -logits.softmax(-1).log_softmax(-1)).wrong(
-            "You applied a softmax before the cross-entropy, which includes a softmax. Pass the logits themselves."
+            "You applied a softmax before the cross-entropy, which already includes one. Pass the logits themselves."
         ),
         "one-for-each-token": right.replace(reduce=lambda losses, counted: losses[counted]).wrong(
             "You return one number for each token that counts. Training minimises a single number: their mean."
@@ -105,13 +105,13 @@ def _inverted(right):
 
 def _mean_of_means(right):
     return right.replace(reduce=_mean_of_texts).wrong(
-        "You average over each text and then over the texts, so a token of a text with few marks has more weight. All"
-        " tokens that count should have the same weight."
+        "You average over each text and then over the texts, so a token has more weight if few tokens of its text"
+        " count. All tokens that count should have the same weight."
     )
 
 
 def _cases(rand, start=1, first=False, last=False):
-    """Return cases. In each text, an unmarked token follows a marked token, so some tokens count in every answer.
+    """Return cases. Each text has a marked token, then an unmarked token, so every answer counts some tokens.
 
     Args:
         rand: the sampler.

@@ -228,7 +228,7 @@ transfer_family(
                     ),
                     "mean-subtracted": _wrong_change(
                         lambda x: x - x.mean(0, keepdim=True),
-                        "You subtract the mean from the results. Replace the results by the mean.",
+                        "You subtract the mean from the results. Replace the results with the mean.",
                     ),
                 },
             ),

@@ -141,7 +141,7 @@ def _mistakes(right, **more):
         ),
         "past-values-from-the-keys": Wrong(
             lambda q, k, v, past_k, past_v: right(q, k, v, past_k, past_k),
-            "For the past positions, you mix the keys. Join `past_v` with `v`.",
+            "For the past positions, you mix keys instead of values. Join `past_v` with `v`.",
         ),
         "wrong-axis": right.replace(normalise=lambda scores: F.softmax(scores, -2).nan_to_num(0.0)).wrong(
             "Your weights sum to one over the new positions. The weights of each new position should sum to one over"
@@ -161,8 +161,8 @@ def _without_offset(right):
     return right.replace(
         distances=lambda n_new, n_past: torch.arange(n_new)[:, None] - torch.arange(n_new + n_past)
     ).wrong(
-        "Your new positions are counted from 0, as if nothing came before them. The first new position is the position"
-        " after the cache: its number is the number of past positions."
+        "You count the new positions from 0, as if nothing came before them. The first new position follows the cache,"
+        " so its index is the number of past positions."
     )
 
 
@@ -315,7 +315,7 @@ transfer_family(
             Divide the dot products of queries and keys by the square root of `d_head`, hide, and apply the softmax.
             Return the mixed values of the new positions, in the shape `[batch, n_heads, new, d_head]`.
             """,
-            clause="the softmax of each query gets an additional score of 0, whose weight mixes no value",
+            clause="the softmax of each query includes an additional score of 0, which belongs to no value",
             oracle=_causal_with_nothing,
             milestones=_milestones(normalise=_softmax_with_nothing),
             misconceptions=_mistakes(
@@ -330,8 +330,8 @@ transfer_family(
                         " exponentials."
                     ),
                     "always-half": _attend.replace(normalise=lambda scores: F.softmax(scores, -1) / 2).wrong(
-                        "The additional score always gets the weight one half. It should get the weight that a score"
-                        " of 0 gets in the softmax."
+                        "The additional score always gets a weight of one half. It should get the weight that the"
+                        " softmax gives to a score of 0."
                     ),
                 },
             ),
