@@ -272,7 +272,7 @@ def test_the_asked_tokens_decide_and_not_the_sequences():
     assert min(slow) == 600 and max(slow) == 1100
 
 
-@pytest.mark.claim("all 20 runs without a warm-up also learn to sort, half of them by step 75 instead of step 100")
+@pytest.mark.claim("all 20 runs without one learn to sort, half of them by step 75 (with a warm-up, by step 100)")
 def test_the_sorter_needs_no_warmup(twenty):
     """The warm-up is removed from 20 runs: all of them still sort all 27 triples, half of them by step 75."""
     median = lambda steps: sorted(steps)[10]
@@ -349,7 +349,7 @@ def test_the_sorter_sorts_triples_that_it_has_never_seen(held_out):
     assert share_right(held_out["random"]) > 0.6 and share_right(held_out["shuffled"]) < 0.3
 
 
-@pytest.mark.claim("if training omits every order of an answer's letters, fewer triples are sorted")
+@pytest.mark.claim("if all triples with the same answer are held out, fewer are sorted")
 @pytest.mark.observed("Of the 395 wrong answers in the table, 377 are in alphabetical order")
 @pytest.mark.observed("44 of 60 answers (20 random starts) were abb")
 def test_the_sorter_often_fails_on_answers_that_it_has_never_seen(held_out):
@@ -486,9 +486,7 @@ def test_a_score_depends_on_the_letter_that_was_written_last():
 @pytest.mark.claim("In this model, head 1 is not needed")
 @pytest.mark.observed("In each order, head 0 looks most at the smallest letter in the first pass")
 @pytest.mark.observed("Looking at a letter raises that letter's score more than any other score")
-@pytest.mark.observed(
-    "in the second pass, head 0 gives the letter a a weight of about 0.4 in `aab`, and of 0.2 in `abc`"
-)
+@pytest.mark.observed("in the second pass, the letter a gets about 0.4 of head 0's weight in `aab`, and 0.2 in `abc`")
 def test_how_the_model_of_the_page_sorts():
     """The model looks at the smallest letter first, at the largest last, and copies it. Head 1 is not needed."""
     model = trained()[0]

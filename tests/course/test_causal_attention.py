@@ -937,9 +937,7 @@ def dropout_errors():
         }
 
 
-@pytest.mark.claim(
-    "dropout makes the error on the 32 texts larger, and the error on other texts less than half as large."
-)
+@pytest.mark.claim("dropout increases the error on the 32 texts but more than halves the error on other texts.")
 @pytest.mark.claim("With new texts in every step, dropout does not help here.")
 def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
     """With dropout the error on other texts falls, for each seed; not if no text is seen twice."""
@@ -952,7 +950,7 @@ def test_dropout_reduces_overfitting_and_nothing_else(dropout_errors):
 
 
 @pytest.mark.claim(
-    "Without dropout, one of the eight tokens gets nearly half of the weight; with dropout, the weights spread"
+    "Without dropout, one of the eight tokens gets nearly half of the weight; with dropout, weights are more even"
 )
 def test_dropout_spreads_the_weights_of_the_noisy_texts(dropout_errors):
     """The largest of eight weights, for each seed; on new texts it is low with and without dropout."""

@@ -611,7 +611,7 @@ def test_without_the_scale_the_layer_learns_slowly(trained):
     assert min(after["triple"].min(), after["unscaled, small"].min()) > 0.9, after
 
 
-@pytest.mark.claim("if distances over 30 are hidden, both copy almost without errors")
+@pytest.mark.claim("if distances over 30 are masked, both copy almost without errors")
 def test_without_the_far_distances_longer_texts_are_copied(trained):
     """Texts of 64 tokens that repeat every 16: standard 0.65 to 0.67, triple 0.91 to 0.94; with far distances hidden,
     both 0.98 or more.
@@ -678,8 +678,8 @@ def fair():
     return copying.comparison()
 
 
-@pytest.mark.claim("There, *area*, which has no reference, is as fast as the triple product.")
-@pytest.mark.observed("In the second comparison, the standard layer is faster, in steps and in seconds.")
+@pytest.mark.claim("There, *area*, without a reference, is as fast as the triple product.")
+@pytest.mark.observed("In the second, the standard layer is faster in steps and in seconds.")
 def test_with_tuned_rates_the_standard_layer_is_faster(fair):
     """Steps to 99 %, five seeds: standard 50 to 60, triple 80 to 100, without a reference (area) 80 to 100."""
     layers = fair["copy"]
@@ -766,7 +766,7 @@ def test_the_standard_layer_is_torch_s():
     assert torch.allclose(layer(x), wanted, atol=1e-5)
 
 
-@pytest.mark.observed("memory grows with the square of the length")
+@pytest.mark.observed("memory grows with the square of the text's length")
 def test_memory_grows_with_the_square_of_the_length_only():
     peaks = {}
     for seq in (64, 128):

@@ -438,7 +438,7 @@ def test_equal_heads_stay_equal(seed):
 
 @pytest.mark.claim("The mean of y usually drives them apart")
 @pytest.mark.claim(
-    "The *μ* ended with opposite signs in 12 of 12 pairs, but in 2 of 12 after training without the mean of y."
+    "The two *μ* ended with opposite signs in all 12 pairs, but in only 2 of 12 trained without the mean of y."
 )
 def test_without_the_mean_of_y_heads_keep_the_same_sign():
     """The stored runs start with the same weights and prompts, and differ only in the mean of y. Without it, two heads
@@ -983,7 +983,7 @@ def test_without_the_mean_of_y_one_head_is_as_good_as_a_pair():
         assert abs(regression.best_mu(0.05, prompts, 2)[1] - pair[0]) < 0.001
 
 
-@pytest.mark.observed("about as concentrated as equal weights on 17 of the 40 examples")
+@pytest.mark.observed("effectively spread over about 17 of the 40 examples")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_head_still_attends_to_many_examples(seed):
     """The effective number of examples, 1 / Σ weights², has a mean of 17.5; the largest weight is 0.17 on average."""

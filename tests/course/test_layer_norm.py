@@ -333,7 +333,7 @@ def stacked(lesson, monkeypatch, seed, place, **options):
 
 
 @pytest.mark.observed("layer 24 adds numbers only a fifth as large")
-@pytest.mark.observed("The gradient of the first layer is a hundred thousand times weaker")
+@pytest.mark.observed("The gradient of the first layer is a hundred thousand times smaller")
 def test_where_the_norm_is(lesson):
     """Measured in the lesson's own stacks."""
     sizes, apart, gradients = ({name: of[i] for name, of in lesson["measured"].items()} for i in range(3))
@@ -361,7 +361,7 @@ def test_attention_alone_makes_all_tokens_the_same_in_three_layers(lesson, monke
 @pytest.mark.claim("because each value layer shrinks its input by a factor of √3")
 @pytest.mark.claim("Because of the biases, the stream itself does not shrink as much.")
 @pytest.mark.parametrize("change", ["larger weights", "no bias"])
-@pytest.mark.claim("Torch gives its weights for *n* inputs a variance of 1/(3*n*)")
+@pytest.mark.claim("Torch initialises the weights for *n* inputs with variance 1/(3*n*)")
 def test_initial_value_layers_shrink_their_input_which_weakens_the_gradient(lesson, monkeypatch, change):
     """Value layers with weights √3 times as large keep the size, and the gradient of layer 1 is no longer weak. It
     is not weak without biases either: the stream then becomes so small that the final norm enlarges the gradient.
@@ -420,7 +420,7 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
 
 @pytest.mark.claim("The norm restores the size after each layer, so the gradient reaches every value matrix.")
 @pytest.mark.claim("**the sum** makes tokens become alike more slowly")
-@pytest.mark.claim("each of the two lets gradients reach the first layer")
+@pytest.mark.claim("either one lets gradients reach the first layer")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):
     """Sum and norm are removed, alone and together. Without the sum, tokens become the same.

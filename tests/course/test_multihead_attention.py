@@ -496,7 +496,8 @@ def test_the_patterns_are_the_models_own(heads):
 
 
 @pytest.mark.observed(
-    "head 0.5 is a previous-token head and head 0.1 is a current-token head, in each of these 20 sentences"
+    "In each of these 20 sentences, head 0.5 of the small GPT-2 is a previous-token head"
+    " and head 0.1 is a current-token head"
 )
 @pytest.mark.observed("It is a first-token head in only 10 of the 20 sentences")
 @pytest.mark.observed("Some trained heads prefer the previous token, the current token or the first token.")
@@ -652,7 +653,7 @@ def test_gpt_2s_heads_are_64_wide():
 # ---------------------------------------------------------------- causal claims: the test removes the cause
 
 
-@pytest.mark.claim("its key at *met* contains only *met* and its position, not the previous word")
+@pytest.mark.claim("the key at *met* contains only *met* and the position, not the previous word")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_word_before_reaches_a_key_only_through_an_earlier_layer(seed):
     """Another previous word leaves the scores of layer 0 at the next position unchanged, and changes those of layer 1.
@@ -685,7 +686,7 @@ def test_how_often_one_and_two_layers_find_the_letter_that_followed(depth, low, 
         assert low <= lesson.correct_answers(depth) <= high
 
 
-@pytest.mark.claim("With six heads, one for each position of so short a text, a single layer could find the answer")
+@pytest.mark.claim("With six heads, one for each position, a single layer could find the answer")
 def test_a_single_layer_with_a_head_for_each_position_can_find_the_answer():
     """Build the layer by hand. Head p prefers position p, then position p + 1, and avoids the repeated letter.
 
@@ -708,7 +709,7 @@ def test_a_single_layer_with_a_head_for_each_position_can_find_the_answer():
     assert right() == 1 and right(avoid=0.0) < 0.3 and right(heads=5) < 0.95
 
 
-@pytest.mark.observed("This is no better than guessing any letter after the first")
+@pytest.mark.observed("This is no better than guessing among the other letters after the first")
 def test_the_level_of_a_guess_among_the_other_letters():
     """A guess among the letters 2 to 6, without the repeated letter, is right in 0.24 of the texts."""
     chances = [1 / len({1, 2, 3, 4, 5} - {place}) for place in range(5)]

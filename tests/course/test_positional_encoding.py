@@ -267,7 +267,7 @@ PE = lesson.positional_encoding(torch.arange(100.0), 512)
 
 
 @pytest.mark.claim("Attention without positions or a mask **ignores order**: shuffled tokens give shuffled results.")
-@pytest.mark.claim("Its results depend on the order now, because the vectors contain their positions.")
+@pytest.mark.claim("Its results now depend on the order, because the vectors contain their positions.")
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(seed):
     """Position vectors are left out: shuffled tokens give the same results, shuffled. With them, the results differ."""
@@ -322,7 +322,7 @@ def test_fast_waves_tell_neighbours_apart_and_slow_ones_far_positions_only():
     assert rotated == sorted(rotated) and rotated[0] == 0 and rotated[-1] > rotated[1] + 0.2
 
 
-@pytest.mark.observed("the best match is the position vector seven positions earlier")
+@pytest.mark.observed("the result best matches the vector seven positions earlier")
 def test_a_row_rotated_back_by_seven_best_matches_the_row_seven_positions_earlier():
     t = 7 * 100.0 ** (-torch.arange(0, 512, 2) / 512)
     sine, cosine = PE[:, 0::2], PE[:, 1::2]
@@ -330,7 +330,7 @@ def test_a_row_rotated_back_by_seven_best_matches_the_row_seven_positions_earlie
     assert torch.equal((back @ PE.T).argmax(dim=1)[7:], torch.arange(93))
 
 
-@pytest.mark.observed("Base 100 is sharper at short distances")
+@pytest.mark.observed("Base 100 distinguishes nearby positions better")
 def test_how_similar_positions_are_at_three_distances():
     """Measured at width 512, against base 10000."""
     rows = {base: lesson.positional_encoding(torch.tensor([0, 10.0, 100, 1000]), 512, base) for base in (100.0, 1e4)}

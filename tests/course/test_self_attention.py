@@ -489,7 +489,7 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("with a rate of 0.003 and 300 steps, layers learned with or without the division")
+@pytest.mark.claim("at 0.003, over 300 steps, layers learned both with and without the division")
 def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6
@@ -497,7 +497,7 @@ def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
 
 
 @pytest.mark.claim("At width 192, it got about 0.9 with the division, and 0.1 to 0.8 without it")
-@pytest.mark.claim("At width 192, no layer learned with a learning rate of 0.05")
+@pytest.mark.claim("At width 192, no layer learned at a learning rate of 0.05")
 @pytest.mark.claim("the marked token got a weight of about 0.9, with or without the division")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_wide_layer_learns_only_with_the_division(seed):
@@ -614,7 +614,7 @@ def train_heads(frozen, seeds):
     return weights[:, flagged].mean(dim=1).view(len(frozen), len(seeds)).detach()
 
 
-@pytest.mark.claim("Training made its queries and keys agree on the flag")
+@pytest.mark.claim("Training made its queries match the flagged token's key")
 @pytest.mark.claim("is trained, the flag still gets more than half of the weight on average")
 @pytest.mark.claim("If neither is trained, the flag's weight stays near 0.2")
 def test_queries_and_keys_agree_on_the_flag():

@@ -232,7 +232,7 @@ def test_the_factor_decides_which_words_are_lost(seed):
     assert named[1.1][0] > 0.75 and named[1.1][1] < 0.1
 
 
-@pytest.mark.claim("a reader that can undo the encoder's steps names nearly all 32 words")
+@pytest.mark.claim("a better reader, which can undo the encoder's steps, names nearly all 32 words")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reader_that_undoes_the_steps_names_nearly_all_words(seed):
     """Measured: 31.7 of 32. A reader that does not subtract the newest word names about as few as the linear reader."""
@@ -385,7 +385,7 @@ def test_a_power_that_underflows_has_a_weight_below_1e_30(seed):
     assert exact[weights == 0].max() < 1e-30
 
 
-@pytest.mark.observed("in one call of torch instead of 36")
+@pytest.mark.observed("in one torch call instead of 36")
 def test_one_product_is_one_call():
     """Count the products that torch computes."""
 

@@ -897,7 +897,7 @@ def gives(tokenizer, first, second, giver):
 
 
 @pytest.mark.claim("*John* is the nearer name, but John is the giver")
-@pytest.mark.claim("*John* has the probability 0.98")
+@pytest.mark.claim("*John* has a probability of 0.98")
 def test_the_giver_decides_who_gets_the_drink(tokenizer):
     """Let the other person give the drink: the small GPT-2 then predicts the first giver, in five pairs of names."""
     model, _ = load_gpt2()

@@ -777,7 +777,7 @@ def answer_without(shipped):
     return right
 
 
-@pytest.mark.claim("If the space is hidden from the later positions in layers 0 and 1, 12 % of the texts are right")
+@pytest.mark.claim("If later positions do not see the space in layers 0 and 1, 12 % of the texts are right")
 @pytest.mark.claim("hiding the third letter of the word does no harm")
 def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
     """The space is hidden from the answer in the first two layers: 12 % of 500 texts are right instead of 100 %.
@@ -788,7 +788,7 @@ def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
 
 
 @pytest.mark.claim("If the command is hidden instead, 51 % are right.")
-@pytest.mark.claim("if both count as equal, 88 % are right")
+@pytest.mark.claim("if case is ignored, 88 % are right")
 def test_without_the_command_the_model_confuses_capitals(answer_without):
     """The command is hidden: 51 % of the texts are right, 88 % if capitals and small letters count as equal. Without
     the spaces too, no text is right, so capitals are not the only difference (the control).

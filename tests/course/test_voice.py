@@ -85,7 +85,7 @@ def test_the_inventory_is_offered_in_the_lessons_that_decide_which_form_is_due()
     assert [lesson.name for lesson in offered] == [inventory.FIRST_LESSON, inventory.LAST_LESSON]
     for lesson in offered:
         assert "course (optional)\n" in prose(lesson)
-        assert f"These {'ten' if inventory.MINUTES == 10 else ''} minutes are not included in the time" in prose(lesson)
+        assert f"The questions take an extra {'ten' if inventory.MINUTES == 10 else ''} minutes." in prose(lesson)
 
 
 @each_lesson

@@ -416,7 +416,7 @@ def test_the_whole_answer_depends_on_one_vector(model, texts):
     assert abs(read[0] - read[1]) < 2 and gap(model(texts[0])) - gap(model(texts[1])) > 20
 
 
-@pytest.mark.claim("always names the giver from this vector. The lens showed almost none of this information")
+@pytest.mark.claim("always identifies the giver. The lens showed almost none of this information")
 @pytest.mark.parametrize("seed", range(2))
 def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
     """A reader that is fitted to 1200 sentences names the giver in all of 600 others, from 24 names.
@@ -498,7 +498,7 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
 
 @pytest.mark.claim("So block 2 fetches the name")
 @pytest.mark.claim("The model still leaves out the giver, but no longer fetches the other name")
-@pytest.mark.claim("On average, the wrong name loses more than the correct name, so the cells are blue")
+@pytest.mark.claim("On average, the wrong name's logit falls more than the correct one's; hence the blue cells")
 @pytest.mark.parametrize("seed", range(2))
 def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed):
     """Remove all heads of one block. Without block 2, the difference grows from 9.8 to 11.4, the probability of the
@@ -696,7 +696,7 @@ def test_one_induction_head_is_replaced_and_eight_are_not(model, lists, pattern)
     assert scores[0] < 0.4 and scores[1] > 0.7
 
 
-@pytest.mark.claim("together they copy its token")
+@pytest.mark.claim("and together copy its token")
 @torch.no_grad()
 def test_induction_heads_copy_together(model):
     """Let the OV of heads of block 2 write a thousand tokens: each head alone gives at most 20% of them back, and all

@@ -533,8 +533,8 @@ def test_the_two_forms_of_gelu():
     assert round(lesson.gelu(torch.tensor(-4.0)).item(), 4) == -0.0001
 
 
-@pytest.mark.claim("but the answers to forty sentences like the first stay the same")
-@pytest.mark.observed("its stream differs by about one part in 5,000 after each block")
+@pytest.mark.claim("but its answers to forty sentences like this page's first stay the same")
+@pytest.mark.observed("the small GPT-2's stream changes by about one part in 5,000 after each block")
 @torch.no_grad()
 def test_the_exact_gelu_does_not_change_the_answers(model, monkeypatch):
     """Replace the formula by the exact curve, for 40 sentences: the difference stays between 1.4e-4 and 2.1e-4 after
@@ -585,7 +585,9 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
             assert shares[0] < 0.02 and min(shares[1:]) >= least
 
 
-@pytest.mark.claim("If the first MLP gets each token *alone*, its output is not enough: the probability is then 0.1%")
+@pytest.mark.claim(
+    "Computed from each token *alone*, the first MLP's output is not enough: the probability falls to 0.1%"
+)
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):
     """Give the later blocks the first MLP's output for a text of one token (at its place): the probability of the

@@ -286,7 +286,7 @@ def test_the_list_of_the_worst_messages(collected):
     assert done.output.partition("\n\n")[2] == (
         "1. softmax, lesson 02: over everything\n"
         "   0 % (0–24) of about 10 readers pass within two further attempts.\n"
-        "   Message: All entries of your tensor together sum to one. Each row along dim should sum to one.\n"
+        "   Message: All entries of your tensor together sum to one. The result should sum to one along dim.\n"
         "   Answer (the shortest graded answer of the class):\n"
         "       def softmax(x):\n"
         f"           return x.exp() / x.exp().sum()  # by {HIDDEN}\n"

@@ -526,7 +526,7 @@ exercise(
         " the"
         " dict with the next id, and merge it everywhere.",
         "text.encode() gives the bytes. max with key=counts.get returns the first of equally frequent pairs, if the"
-        " dict holds the pairs in the order in which they first occur. Remember to replace ids by the merged ids.",
+        " dict holds the pairs in the order in which they first occur. Replace each merged pair by its new id.",
     ),
 )
 

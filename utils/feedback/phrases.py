@@ -228,7 +228,7 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """List the parameters that a module should have, if it also has the unexpected parameters `extra`.
+    """Say which parameters a module should have. It also has other parameters: `extra`.
 
     Suggest a buffer, unless the extra parameters belong to an additional layer.
     """

@@ -127,7 +127,7 @@ def _with_large_scores(fields: Mapping[str, Any], positions: Sequence[int]) -> M
 
 
 def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | None) -> dict[str, Wrong]:
-    """Return the misconceptions of member `id`: the right answer to each other task of the family."""
+    """Return the misconceptions of member `id`: the right answers to the other tasks of the family."""
     own = f"In your task, {members[id].clause}."
     wrong = {
         OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")

@@ -77,8 +77,7 @@ def _mistakes(right, **more):
             " before the softmax.",
         ),
         "base-added": right.replace(join=torch.add).wrong(
-            "You added the base. A gate decides how much of a base entry passes, so multiply the base by the"
-            " gates."
+            "You added the base. A gate decides how much of a base entry passes, so multiply the base by the gates."
         ),
         "base-ignored": right.replace(join=lambda gate, base: gate).wrong(
             "You return only the gates. The gates should multiply the entries of the base."

@@ -93,7 +93,7 @@ def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """Return the exercises used by the statements that bind `name`, directly or through other names of the notebook."""
+    """Return the exercises that `name` needs: those in the statements that bind it, or bind a name that it needs."""
     uses: dict[str, None] = {}
     visited, waiting = {name}, [name]
     while waiting:
