@@ -600,7 +600,7 @@ def test_three_ways_to_hide_scores_that_fail():
     assert torch.finfo(torch.float16).max == 65504
 
 
-@pytest.mark.claim("a score of -1e9 makes the softmax attend to everything that should be hidden")
+@pytest.mark.claim("scores of -1e9 give weight to every position that should be hidden")
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_an_empty_row(n):
     """All scores of a row are hidden. With -1e9 the row is uniform; with -inf it is nan."""
@@ -786,7 +786,7 @@ def test_two_steps_fail_only_if_the_visible_weights_round_to_0(gap, fails):
 
 
 @pytest.mark.claim(
-    "Its largest number is 65504, so `masked_fill` raises an error if you fill a float16 tensor with -1e9."
+    "The largest float16 number is 65504, so `masked_fill` raises an error if you fill a float16 tensor with -1e9."
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_float16_cannot_hold_minus_1e9(seed):

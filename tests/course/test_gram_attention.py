@@ -678,8 +678,8 @@ def fair():
     return copying.comparison()
 
 
-@pytest.mark.claim("There, *area*, without a reference, is as fast as the triple product.")
-@pytest.mark.observed("In the second, the standard layer is faster in steps and in seconds.")
+@pytest.mark.claim("*Area* uses no reference, but is as fast as the triple product.")
+@pytest.mark.observed("In the second comparison, the standard layer needs fewer steps and fewer seconds.")
 def test_with_tuned_rates_the_standard_layer_is_faster(fair):
     """Steps to 99 %, five seeds: standard 50 to 60, triple 80 to 100, without a reference (area) 80 to 100."""
     layers = fair["copy"]
@@ -806,7 +806,7 @@ def test_how_long_vectors_may_be_in_float32():
         assert lesson.gram_scores(*vectors).isfinite().all()
 
 
-@pytest.mark.observed("it gives less weight to the two positions beside the correct one")
+@pytest.mark.observed("the triple product gives less weight to the correct position's two neighbours")
 def test_both_look_15_back_and_the_triple_product_more_narrowly(study):
     back = {name: rows.mean(0) for name, rows in study["back"].values.items()}
     assert all(int(row.argmax()) == 15 for row in back.values())

@@ -238,7 +238,7 @@ def test_the_expansion_by_hand():
     assert torch.allclose(pair, 2 * 0.01 / 3 * (s - s.mean()), rtol=2e-3)  # the next term is smaller by a factor of w²
 
 
-@pytest.mark.claim("so this term also cancels in the difference")
+@pytest.mark.claim("This term is the same for both heads, so it also cancels in the difference")
 def test_how_good_the_expansion_is():
     """Check the lesson's table on other prompts: how far one head and a pair are from the straight line."""
     scores = FRESH.z_q[:4000, :, :5] @ FRESH.z[:4000, :, :5].mT
@@ -342,9 +342,9 @@ def test_where_one_head_ends():
 
 
 @pytest.mark.observed("and *w* ends between 0.08 and 0.14")
-@pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, both with Adam and with SGD")
-@pytest.mark.claim("with a factor of 30, between 0.05 and 0.1.")
-@pytest.mark.claim("V and O start at six times their usual size, not three, *w* ends between 0.08 and 0.16")
+@pytest.mark.claim("With equal rates, *w* ends between 0.15 and 0.2, with Adam or SGD.")
+@pytest.mark.claim("With a factor of 30, it ends between 0.05 and 0.1.")
+@pytest.mark.claim("six times their usual size instead of three times, equal rates give a *w* between 0.08 and 0.16")
 def test_the_ratio_of_the_rates_decides_w():
     """Five runs each: |w| is 0.16 to 0.19 with equal rates (Adam and SGD), 0.08 to 0.14 with our rates (Adam and
     AdamW), and 0.05 to 0.1 with a factor of 30. With equal rates and V and O at twice their start, it is 0.08 to 0.16.
@@ -436,9 +436,9 @@ def test_equal_heads_stay_equal(seed):
     assert one.mu * two.mu < 0 and _error(different) < 0.8
 
 
-@pytest.mark.claim("The mean of y usually drives them apart")
+@pytest.mark.claim("The mean of y usually drives the two heads apart")
 @pytest.mark.claim(
-    "The two *μ* ended with opposite signs in all 12 pairs, but in only 2 of 12 trained without the mean of y."
+    "All 12 pairs ended with opposite signs of *μ*. Of 12 pairs trained without the mean of y, only 2 did."
 )
 def test_without_the_mean_of_y_heads_keep_the_same_sign():
     """The stored runs start with the same weights and prompts, and differ only in the mean of y. Without it, two heads
@@ -740,7 +740,7 @@ def test_the_published_curve():
     assert max(gaps.values()) - min(gaps.values()) < 0.004 and max(map(abs, gaps.values())) < 0.02
 
 
-@pytest.mark.observed("In all these runs, positive and negative *μ* balance, as in a pair.")
+@pytest.mark.observed("As in a pair, each run's *μ* values add up to about 0.")
 @pytest.mark.parametrize("n_head", [4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fourth_finding_more_heads_add_nothing(n_head, seed):
@@ -781,7 +781,7 @@ def test_idle_heads_can_be_removed_and_others_cannot(seed):
 
 @pytest.mark.claim("In each head, OV is nearly empty except at y: no other entry is larger than 0.12.")
 @pytest.mark.observed("The single head's diagonal is four times that of any other head.")
-@pytest.mark.observed("red diagonals come with a red y, blue diagonals with a blue y. Four heads are idle.")
+@pytest.mark.observed("an active head's diagonal and y entry have the same colour. Four heads are idle.")
 def test_the_maps_of_one_four_and_eight_heads():
     """Remove OV's entries of x from each layer: no answer changes by more than 2 % of their size. Without the entry of
     y, hardly anything remains.
@@ -851,7 +851,7 @@ def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
         assert torch.allclose(by_error, by_x, atol=1e-4)
 
 
-@pytest.mark.claim("If its layers may not change x, the error of this stack rises from 0.01 to 0.24.")
+@pytest.mark.claim("If the layers of this stack may not change x, its error rises from 0.01 to 0.24.")
 def test_the_second_stack_needs_the_change_of_x():
     """The first layer equalises the variances of x. If it may write only into y, the error rises from 0.01 to 0.24."""
     stack, few = stored(kind="two-layers").model, FRESH.__class__(*(t[:4000] for t in FRESH))
@@ -927,7 +927,7 @@ def test_further_numbers_of_stacks():
 
 
 @pytest.mark.observed("With our initialisation, the error is 0.67 in all runs; with that of `nn.Linear`, 0.67 to 0.68.")
-@pytest.mark.observed("All runs with AdamW, with SGD, and with one rate for all parameters reach 0.67.")
+@pytest.mark.observed("With AdamW, with SGD or with one rate for all parameters, every error is 0.67.")
 @pytest.mark.observed("In the other two runs, both heads have the same sign, and the error is 1.4, as with one head.")
 def test_further_numbers_of_one_layer():
     errors = {
@@ -1016,7 +1016,7 @@ def test_reference_estimators():
     assert at_320["one"] < at_320["pair"]
 
 
-@pytest.mark.claim("beats the layer at 40 examples, because the plain step does not centre x")
+@pytest.mark.claim("beats the layer, because it does not centre the x values")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_with_centred_x_the_plain_step_and_the_layer_have_the_same_error(seed):
     """The layer's error minus the plain step's: 0.014 or more; 0.002 or less if every prompt's x have mean 0."""

@@ -419,7 +419,7 @@ def test_a_stream_that_is_normed_in_each_layer_is_lost(lesson, monkeypatch, seed
 
 
 @pytest.mark.claim("The norm restores the size after each layer, so the gradient reaches every value matrix.")
-@pytest.mark.claim("**the sum** makes tokens become alike more slowly")
+@pytest.mark.claim("**the sum** keeps tokens different for longer")
 @pytest.mark.claim("either one lets gradients reach the first layer")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_sum_keeps_tokens_different_and_either_part_lets_gradients_through(lesson, seed, monkeypatch):

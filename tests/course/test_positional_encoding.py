@@ -279,8 +279,8 @@ def test_attention_without_positions_gives_shuffled_results_for_shuffled_tokens(
     assert not torch.allclose(attend(marked(x[order]))[0], attend(marked(x))[0][order], atol=1e-2)
 
 
-@pytest.mark.claim("a single layer sees the earlier tokens as a bag.")
-@pytest.mark.claim("the masked first layer mixes each vector from a different set of earlier tokens")
+@pytest.mark.claim("a single layer ignores the order of the earlier tokens.")
+@pytest.mark.claim("in the masked first layer, each position mixes a different set of tokens")
 @pytest.mark.parametrize("seed", range(4))
 def test_one_causal_layer_sees_the_past_as_a_bag_and_a_second_one_can_detect_order(seed):
     """Two earlier tokens change places. A second layer sees a difference, unless the first layer has no mask."""
@@ -408,7 +408,7 @@ def test_dot_products_depend_only_on_distance():
     assert torch.allclose(products.diagonal(), torch.full((100,), 256.0), atol=1e-3)
 
 
-@pytest.mark.claim("beyond a distance of about 90, the plain dot product is nearly the same for all distances")
+@pytest.mark.claim("the plain dot product is nearly the same for all distances above about 90")
 def test_base_100_hardly_distinguishes_far_from_very_far():
     """Beyond 90, dot products stay within a tenth of 0 up to distance 2000. With base 10000 they go on falling."""
     far = torch.arange(90.0, 2000.0)
@@ -442,7 +442,7 @@ def test_a_linear_reader_loses_the_position_in_narrow_vectors_of_many_tokens_onl
     assert share(128, add=0) > 0.95 and share(128, add=1) > 0.95
 
 
-@pytest.mark.claim("Reversing the direction swaps *ahead* and *behind*")
+@pytest.mark.claim("If the direction is reversed, keys *ahead* and *behind* swap scores.")
 @pytest.mark.claim("Either way, positions affect scores only through their difference.")
 def test_the_hands_rotate_clockwise_rope_counterclockwise_and_either_direction_works():
     """Scores depend only on the distance in either direction, and the reversed table is the transposed table. If only

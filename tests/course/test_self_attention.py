@@ -201,7 +201,7 @@ def hidden_with(number):
     return {"compute_attn_weights": weights, "SingleHeadAttention": Head}
 
 
-@pytest.mark.claim("in a row where everything is hidden, it would give all the weight to hidden tokens")
+@pytest.mark.claim("in a row where all tokens are hidden, these tokens would still get all the weight")
 @pytest.mark.claim("With `-inf`, this row becomes `nan`")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_where_everything_is_hidden(seed):
@@ -336,8 +336,8 @@ def test_a_wrong_root_has_its_misconception(name):
 # --- the claims of the prose ----------------------------------------------------------------------------
 
 
-@pytest.mark.claim("With the same vectors on both sides, the table of scores is always symmetric")
-@pytest.mark.claim("with different queries and keys, it is not")
+@pytest.mark.claim("If queries and keys are the same vectors, the table of scores is always symmetric")
+@pytest.mark.claim("Here they are different vectors, and the table is not symmetric")
 @pytest.mark.parametrize("seed", range(5))
 def test_one_matrix_for_queries_and_keys_makes_scores_symmetric(seed):
     """Use one matrix for queries and keys: the table is symmetric. With two matrices, it is not."""
@@ -489,14 +489,14 @@ def train_wide(seed, width, divided, rate=0.01, steps=100):
     return weights.detach()[(x[..., 0] == 1)[:, None].expand_as(weights)].mean().item()
 
 
-@pytest.mark.claim("at 0.003, over 300 steps, layers learned both with and without the division")
+@pytest.mark.claim("With a rate of 0.003 and 300 steps, layers learned both with and without the division")
 def test_with_a_lower_rate_a_wide_layer_learns_with_and_without_the_division():
     """Lower the rate from 0.01 to 0.003 for 300 steps: the weight without the division rises from 0.4 to 0.99."""
     assert train_wide(0, 192, divided=False, steps=300) < 0.6
     assert min(train_wide(0, 192, divided, rate=0.003, steps=300) for divided in (True, False)) > 0.9
 
 
-@pytest.mark.claim("At width 192, it got about 0.9 with the division, and 0.1 to 0.8 without it")
+@pytest.mark.claim("At width 192, this weight was about 0.9 with the division, but 0.1 to 0.8 without it")
 @pytest.mark.claim("At width 192, no layer learned at a learning rate of 0.05")
 @pytest.mark.claim("the marked token got a weight of about 0.9, with or without the division")
 @pytest.mark.parametrize("seed", range(2))
@@ -615,8 +615,8 @@ def train_heads(frozen, seeds):
 
 
 @pytest.mark.claim("Training made its queries match the flagged token's key")
-@pytest.mark.claim("is trained, the flag still gets more than half of the weight on average")
-@pytest.mark.claim("If neither is trained, the flag's weight stays near 0.2")
+@pytest.mark.claim("is trained, the flagged token still gets more than half of the weight on average")
+@pytest.mark.claim("If neither layer is trained, the flagged token's weight stays near 0.2")
 def test_queries_and_keys_agree_on_the_flag():
     """Freeze the layers of queries, keys, or both, in the lesson's task with three seeds.
 
@@ -713,7 +713,7 @@ def test_only_a_mask_hides_the_tokens_after_a_token(seed):
             assert torch.equal(((head(x, mask) - head(other, mask)).abs() > 1e-6).any(dim=-1), changed)
 
 
-@pytest.mark.claim("the queries come from the text being written, and the keys and values from the text that was read")
+@pytest.mark.claim("the queries come from the text being written; the keys and values come from the text that was read")
 def test_cross_attention_reads_another_text():
     """The written tokens do not see each other; a change in the text that was read changes each of them."""
     torch.manual_seed(0)

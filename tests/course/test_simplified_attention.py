@@ -294,7 +294,7 @@ def test_the_shadow_and_the_length():
     assert torch.isclose(shadow * a.norm(), torch.tensor(4.0))
 
 
-@pytest.mark.claim("when positive and negative scores nearly cancel, the shares become very large")
+@pytest.mark.claim("positive and negative scores nearly cancel, their sum is near 0, so the shares become very large")
 @pytest.mark.claim("**Softmax** avoids both problems")
 def test_shares_that_explode():
     """Replace the division by the sum with softmax: the shares are positive and below 1, for five lists."""
@@ -357,7 +357,7 @@ def test_stretched_scores_sharpen_the_weights(seed):
 
 @pytest.mark.claim("The largest power is now e⁰ = 1, so no power overflows")
 @pytest.mark.claim("The sum is at least 1, so nothing is divided by zero")
-@pytest.mark.claim("float32 rounds it to 0, and 0 / 0 is `nan`")
+@pytest.mark.claim("(float32 rounds it to 0), and 0 / 0 is `nan`")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_subtraction_softmax_overflows_or_divides_by_zero(seed):
     """Leave out the subtraction of the largest score: powers become inf or the sum becomes 0, and weights nan."""
@@ -465,8 +465,8 @@ def test_the_context_vectors_that_the_page_prints():
     assert torch.allclose(lesson.simple_attention(INPUTS)[0], torch.tensor(printed), atol=5.1e-5)
 
 
-@pytest.mark.observed("*cat* has its highest score with itself, and its second highest score, 0.41, with *dog*")
-@pytest.mark.claim("With length 1, each word gives itself a weight of about 0.2")
+@pytest.mark.observed("*cat* has its highest score with itself. Its second highest score is 0.41, with *dog*")
+@pytest.mark.claim("With vectors of length 1, each word gives itself a weight of about 0.2")
 def test_words_in_the_small_gpt_2s_vectors():
     """Test the default sentence, which is shown if the learner has not kept a sentence.
 

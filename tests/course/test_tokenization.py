@@ -784,7 +784,7 @@ def test_what_each_merge_saves():
         assert min(saved) > 0 and rises <= 10 and sum(saved[-10:]) < sum(saved[:10]) / 2, rises
 
 
-@pytest.mark.claim("a single token, spaces included, because the poem repeats these words")
+@pytest.mark.claim("The poem repeats *is better than*, so the 22nd merge turns these words and spaces into one token")
 @pytest.mark.parametrize("seed", range(3))
 def test_without_the_repetition_the_words_are_no_token(seed):
     """Replace the seven repetitions by seven different phrases. No token of the 100 contains *better* any more."""

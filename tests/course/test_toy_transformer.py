@@ -729,7 +729,7 @@ def test_the_perplexity_of_a_model_that_knows_nothing_and_of_one_that_knows_all(
         assert math.exp(lesson.loss_on(lambda tokens, logits=logits: logits, texts)) == pytest.approx(perplexity)
 
 
-@pytest.mark.observed("In this model, layers 0 and 1 look at the space, layer 2 at the letter")
+@pytest.mark.observed("In this model, layers 0 and 1 attend to the space, and layer 2 attends to the letter to copy")
 @pytest.mark.observed("The row for *N* has its largest weight at *n*")
 def test_two_layers_find_out_where_to_look_and_the_last_one_looks(shipped):
     """Mean weight on the space 0.56, 0.46, 0.00; on the letter to be copied 0.00, 0.00, 0.96."""
@@ -777,8 +777,8 @@ def answer_without(shipped):
     return right
 
 
-@pytest.mark.claim("If later positions do not see the space in layers 0 and 1, 12 % of the texts are right")
-@pytest.mark.claim("hiding the third letter of the word does no harm")
+@pytest.mark.claim("If we hide the space from later positions in layers 0 and 1, only 12 % of the texts are right")
+@pytest.mark.claim("Hiding the third letter of the word does no harm")
 def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
     """The space is hidden from the answer in the first two layers: 12 % of 500 texts are right instead of 100 %.
     Hiding the third letter instead leaves 100 % (the control).
@@ -788,7 +788,7 @@ def test_the_first_layers_fetch_the_position_of_the_space(answer_without):
 
 
 @pytest.mark.claim("If the command is hidden instead, 51 % are right.")
-@pytest.mark.claim("if case is ignored, 88 % are right")
+@pytest.mark.claim("if case is ignored, 88 % of all texts are right")
 def test_without_the_command_the_model_confuses_capitals(answer_without):
     """The command is hidden: 51 % of the texts are right, 88 % if capitals and small letters count as equal. Without
     the spaces too, no text is right, so capitals are not the only difference (the control).
@@ -802,7 +802,8 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim("the command and its two spaces, raised by one | 34 %")
 @pytest.mark.claim("only the space before the answer, raised by one | 9 %")
 @pytest.mark.claim(
-    "If all these indices shift by one together, at least 98 % of letters stay right: the model uses the difference."
+    "If all these indices shift by one, their difference is unchanged and at least 98 % of letters "
+    "stay right: the model uses this difference."
 )
 @pytest.mark.claim("Only their position helps this model to count.")
 @pytest.mark.parametrize("seed", [1, 2, 12345])

@@ -445,8 +445,8 @@ def test_a_linear_reader_names_the_giver_and_the_lens_does_not(model, seed):
 
 @pytest.mark.claim("Block 0 copies most of the information to position 5")
 @pytest.mark.claim(
-    "Before blocks 1 and 2, an exchange at the last position hardly moves the answer; before block 3, only an"
-    " exchange at the last position moves it"
+    "Before blocks 1 and 2, replacing the vector at the last position hardly moves the answer. Before block 3, only"
+    " this replacement moves the answer"
 )
 def test_the_other_name_takes_a_different_route(model, texts):
     """Exchange the other name: the first " to" carries 0.77 and 0.71, the last position -0.06, 0.05 and 0.98."""
@@ -457,7 +457,7 @@ def test_the_other_name_takes_a_different_route(model, texts):
 
 
 @pytest.mark.claim("Both routes also appear in these twenty sentences")
-@pytest.mark.claim("at several places, one exchange moves the answer and the other does not")
+@pytest.mark.claim("at several places, only one of the two kinds of twins moves the answer")
 @pytest.mark.parametrize("seed", range(2))
 def test_the_places_hold_for_twenty_sentences(model, seed):
     """Replace vectors by those of both kinds of twins; the other kind and the position of " gave" are the controls."""
@@ -498,7 +498,9 @@ def test_block_0_carries_the_repeated_name_by_attention(model, giver_twins):
 
 @pytest.mark.claim("So block 2 fetches the name")
 @pytest.mark.claim("The model still leaves out the giver, but no longer fetches the other name")
-@pytest.mark.claim("On average, the wrong name's logit falls more than the correct one's; hence the blue cells")
+@pytest.mark.claim(
+    "On average, the wrong name's logit falls more than the correct name's, which explains the blue cells"
+)
 @pytest.mark.parametrize("seed", range(2))
 def test_without_block_2_the_difference_grows_and_the_answer_is_lost(model, seed):
     """Remove all heads of one block. Without block 2, the difference grows from 9.8 to 11.4, the probability of the
@@ -563,9 +565,9 @@ def test_removing_single_heads_gives_another_table(model):
     assert right.max() - chances(whole, few.right).mean() < 0.002
 
 
-@pytest.mark.claim("the difference falls by 6.2 without head 0.8")
-@pytest.mark.claim("but by 0.4 if this head is removed only at the last")
-@pytest.mark.claim('Almost all of the loss comes from the first " to"')
+@pytest.mark.claim("removing head 0.8 lowers the difference by 6.2")
+@pytest.mark.claim('Removing this head only at the last " to" lowers it by 0.4')
+@pytest.mark.claim('Almost all of the loss comes from removing the head at the first " to"')
 def test_head_0_8_is_needed_at_another_place(model, texts):
     """Remove head 0.8 at one position: 7.1 are lost at the first " to", 0.4 at the last, at most 0.2 elsewhere."""
     whole = gap(model(texts[0]))

@@ -533,7 +533,7 @@ def test_the_two_forms_of_gelu():
     assert round(lesson.gelu(torch.tensor(-4.0)).item(), 4) == -0.0001
 
 
-@pytest.mark.claim("but its answers to forty sentences like this page's first stay the same")
+@pytest.mark.claim("Still, its answers to forty sentences like the first on this page stay the same")
 @pytest.mark.observed("the small GPT-2's stream changes by about one part in 5,000 after each block")
 @torch.no_grad()
 def test_the_exact_gelu_does_not_change_the_answers(model, monkeypatch):
@@ -573,7 +573,7 @@ def _chances_with_mlp(model, block, change, tokens, right):
         hook.remove()
 
 
-@pytest.mark.claim("If one MLP other than the first is removed, the small model still gives the correct name")
+@pytest.mark.claim("If you remove any one MLP except the first, the small model still gives the correct name")
 def test_only_the_first_mlp_is_necessary(model, prompt):
     """Remove each MLP in turn: without a later MLP, the correct name has a probability over 0.5 on the prompt, and in
     97 to 99 % of a thousand sentences (measured); without the first MLP, hardly ever."""
@@ -586,7 +586,7 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
 
 
 @pytest.mark.claim(
-    "Computed from each token *alone*, the first MLP's output is not enough: the probability falls to 0.1%"
+    "If the first MLP's output is computed from each token *alone*, the probability of the correct name falls to 0.1%"
 )
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):
@@ -702,7 +702,7 @@ def test_the_work_for_a_new_token_grows_slowly_with_a_cache():
 
 
 @pytest.mark.claim("8 + 9 + … + 107 = 5,750. If keys and values are kept, the number is 8 + 99 = 107")
-@pytest.mark.claim("Apart from rounding, the logits are the same, with much less work")
+@pytest.mark.claim("Keeping keys and values saves much work. Apart from rounding, the logits stay the same")
 @torch.no_grad()
 def test_a_cache_saves_positions_and_changes_no_token():
     """Count the positions that pass through the first norm, with kept keys and without, for three seeds."""
@@ -753,8 +753,8 @@ def test_the_perplexity_of_known_probabilities(perplexity):
     assert perplexity(lambda tokens: quarter, ["Mary met Tom."] * 2) == pytest.approx(4)
 
 
-@pytest.mark.observed("is about as surprised by texts that it was trained on as by held-out texts")
-@pytest.mark.observed("On a sentence from this page, its perplexity is far above 50,257")
+@pytest.mark.observed("Training texts and held-out texts surprise the small model about equally")
+@pytest.mark.observed("On a sentence from this page, the small model's perplexity is far above 50,257")
 @torch.no_grad()
 def test_the_small_model_has_not_overfitted(model, perplexity):
     """20 training texts, three times 20 held-out texts, and three sentences of this lesson."""
@@ -766,7 +766,7 @@ def test_the_small_model_has_not_overfitted(model, perplexity):
     assert prose.count(sentence) == 2 and perplexity(model, [sentence]) > 10 * 50257
 
 
-@pytest.mark.observed("some texts, mostly short, occur in both sets")
+@pytest.mark.observed("Some of them, mostly short ones, also occur among the training texts")
 def test_some_texts_occur_for_both_seeds():
     """Of 5,000 texts for each seed, about 200 occur for seed 0 or 2 and for seed 1; most have fewer than 50 characters,
     fewer than a typical text.
