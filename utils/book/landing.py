@@ -61,7 +61,7 @@ WRONG = (
 
 
 def render_wrong_answers() -> str:
-    """Return Markdown with the wrong answers, each followed by the report of the course's own check."""
+    """Return Markdown that shows each wrong answer, followed by the report of the course's own check."""
     answers = AnswerFactory.from_name(EXERCISE)
     choices, panels = [], []
     for number, wrong in enumerate(WRONG):
@@ -81,7 +81,7 @@ def render_wrong_answers() -> str:
 
 
 def render_lesson_map(course: Sequence[Lesson]) -> str:
-    """Return HTML with each lesson's title, topic, time, number of exercises and required earlier lessons."""
+    """Return HTML that lists each lesson with its title, topic, time, number of exercises and prerequisites."""
     readme = lessons.read_text(ROOT / "README.md")
     topics = {number: (about, minutes) for number, about, minutes in _ROW.findall(readme)}
     items = []

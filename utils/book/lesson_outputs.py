@@ -46,7 +46,9 @@ def collect_outputs(
     cache_folder: Path = CACHE_FOLDER,
     workers: int = 2,
 ) -> dict[str, Outputs]:
-    """Return the outputs by lesson stem. Lessons without cached outputs run first, with their answers.
+    """Return a dict from lesson stems to outputs.
+
+    If a lesson has no cached outputs, it runs first, with its answers.
 
     Args:
         log: called with one line for each lesson that had to run.

@@ -1,4 +1,4 @@
-"""Create the page of a lesson, with unfilled gaps, the outputs of the solved run, and folded hints.
+"""Create the page of a lesson: its cells with unfilled gaps, the outputs of a run with answers, and folded hints.
 
 The page is a notebook that Sphinx reads. Each explorer, prediction or quiz becomes a container with its initial values.
 `static/live.js` builds the widget in this container, without a kernel or a widget manager.

@@ -207,14 +207,14 @@ def _document_files(course: Sequence[Lesson]) -> dict[str, bytes]:
 
 
 def _site_pages(course: Sequence[Lesson]) -> set[str]:
-    """Return the paths, in the clone, of the files that become pages of the site."""
+    """Return the paths of the files that become pages of the site, relative to the root of the clone."""
     return {*DOCUMENTS, *(f"course/{lesson.stem}.{end}" for lesson in course for end in ("md", "ipynb"))}
 
 
 def resolve_links(text: str, name: str, site_pages: set[str], public: str) -> str:
-    """Replace a page's links to files outside the site with links to the public clone.
+    """Find links to files that are not part of the site, and replace them with links to the public clone.
 
-    If the clone is not public, such a link becomes plain text.
+    If the clone is not public, these links become plain text.
 
     Args:
         name: the path of the page, relative to the root of the clone.

@@ -138,8 +138,8 @@ def restrict_to_cases(broken: Property, predicate: Callable[[Case], bool]) -> Pr
 def hides_with_minus_infinity(probe: Probe) -> str | None:
     """Check that a row whose positions are all hidden has no positive weights.
 
-    Such a row may be nan or 0, or the answer may raise an error. If the code sets hidden scores to a finite number
-    instead of -inf, the softmax distributes weight over the hidden positions. The property checks only correct answers,
+    For this row, the answer may return nan or 0, or it may raise an error. If it sets hidden scores to a finite number
+    instead of -inf, the softmax gives positive weights to hidden positions. The property checks only correct answers,
     and only cases with a mask. The weights must be the answer's only result, or the last item of a tuple.
     """
     several = isinstance(probe.exercise.returns, tuple)
@@ -171,8 +171,8 @@ def torch_attention(
 ) -> Tensor:
     """Compute attention with torch's own function, for any number of leading axes.
 
-    torch needs at least one leading axis, so this function adds one and removes it again. Without values, the
-    function uses an identity matrix instead, so the result is the weights [..., seq, seq].
+    torch needs at least one leading axis, so this function adds one and removes it again. If `v` is None, the
+    function uses an identity matrix as the values, so it returns the weights [..., seq, seq].
     """
     if v is None:
         v = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
@@ -231,7 +231,7 @@ def attention_values(q: Tensor, k: Tensor, v: Tensor | None = None, mask: Tensor
 
 
 def weight_values(scores: Tensor, d_head: int, mask: Tensor | None = None) -> dict[str, Tensor]:
-    """Compute the milestones between the scores [..., seq, seq] and the weights, both included."""
+    """Compute the milestones from the scores [..., seq, seq] to the weights, including both."""
     scaled = scores / d_head**0.5
     values = {"the scores": scores, "the scaled scores": scaled}
     if mask is None:
@@ -336,7 +336,7 @@ CAUSAL_LAYER = (
 class Mistake(NamedTuple):
     """A mistake in attention, defined by the wrong steps of `attention` and a default message.
 
-    In the message, `{width}` is replaced by the lesson's name for the width of a head.
+    In the message, `{width}` stands for the width of a head. Each lesson inserts its own name for this width.
     """
 
     steps: Mapping[str, Any]
@@ -468,10 +468,11 @@ ATTENTION_MISTAKES = {
 
 
 def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, str] | None = None) -> SimpleNamespace:
-    """Return a namespace of functions. Each turns one mistake in attention into a misconception of an exercise.
+    """Return a namespace with one function for each mistake. The function returns this mistake as a misconception.
 
-    With `wrong = attention_mistakes(attention.replace)`, `wrong.not_scaled("…")` is the misconception "not-scaled" with
-    this message, and `wrong.root_of_2()` is a misconception with the default message.
+    For example, let `wrong = attention_mistakes(attention.replace)`. Then `wrong.not_scaled("…")` returns the
+    misconception "not-scaled" with this message. `wrong.root_of_2()` returns the misconception "root-of-2" with its
+    default message.
 
     Args:
         build: builds the answer from replaced steps, such as the `replace` of `attention`.
@@ -487,7 +488,7 @@ def attention_mistakes(build: Callable, width: str = "", messages: Mapping[str, 
 
 
 def ignored_qkv_bias_misconceptions(right: Callable, initial: Callable) -> dict[str, Wrong]:
-    """Return two misconceptions that ignore qkv_bias: layers always have biases, or layers never have biases."""
+    """Return two misconceptions that ignore qkv_bias: one always creates biases, and the other never does."""
     return {
         "always-a-bias": Wrong(
             right,

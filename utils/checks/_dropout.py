@@ -43,7 +43,7 @@ class _ResultTerms:
 
     @functools.cached_property
     def sums_of_subsets(self) -> Tensor:
-        """Return one sum of contributions for each subset of weights, [batch, query, subset, width]."""
+        """Return the summed contributions of every possible subset of the weights, [batch, query, subset, width]."""
         subsets = _subsets(self.per_weight.shape[2] * self.per_weight.shape[3])
         return torch.einsum("sm,bqmw->bqsw", subsets, self.per_weight.flatten(2, 3))
 
@@ -84,7 +84,7 @@ def make_dropout_parser(mix_values: Callable[[Params, Tensor, Tensor], Tensor], 
     Answers may sample random numbers in different ways, so two correct results can differ. The parser finds out which
     weights were dropped. It tries all subsets of the weights, so the input sequences must be short. It then returns a
     fixed result for this kind of dropout. The parser also recognises known mistakes, for example dropping values
-    instead of weights, so that these results match a misconception. Results without dropout, or with an unknown kind of
+    instead of weights. So these results match a misconception. Results without dropout, or with an unknown kind of
     dropout, are returned unchanged.
 
     Args:
@@ -129,7 +129,7 @@ def _decompose_result(mix_values: Callable, initial: Callable, case: Case) -> _R
     keep = torch.zeros(heads * seq + 1, batch, heads, seq, seq, dtype=torch.float64)
     for i in range(heads * seq):
         keep[i, :, i // seq, :, i % seq] = 1.0
-    with torch.no_grad():  # one batch contains a result for each weight alone, and a result with no weights
+    with torch.no_grad():  # one call computes the results with a single weight, and the result without weights
         *each, base = mix_values(p, x.repeat(len(keep), 1, 1), keep.flatten(0, 1)).unflatten(0, (-1, batch))
     return _ResultTerms(base, (torch.stack(each, dim=2) - base[:, :, None]).unflatten(2, (heads, seq)), rate)
 
@@ -184,15 +184,15 @@ def _infer_fraction(dropped: int, total: int, rate: float, factor: float) -> flo
 def _infer_axes(kept: Tensor, fraction: float) -> tuple[int, ...]:
     """Infer the shape of the random mask.
 
-    An axis gets size 1 if its entries are all equal and are too many to be equal by chance.
+    An axis gets size 1 if all entries along it are equal, and chance is a very unlikely explanation.
     """
     seq = kept.shape[1]
     agreement = fraction**2 + (1 - fraction) ** 2  # the probability that two independent entries are equal
     axes = [*kept.shape, 1]
     visible = causal_mask(seq)[:, None].expand_as(kept)
     for axis, first in (
-        (0, kept[:1]),  # One random number is used for the whole batch.
-        (2, kept[:, :, :1]),  # One random number is used for all heads.
+        (0, kept[:1]),  # all texts of the batch have the same mask
+        (2, kept[:, :, :1]),  # all heads have the same mask
         (1, kept[:, -1:]),  # all queries have the same mask: whole keys are dropped
         (3, kept[..., :1]),  # all keys share one random number: whole rows are dropped
     ):

@@ -38,7 +38,7 @@ def made_in_order(*names: str) -> Property:
 
 
 def _order(weights: Mapping[str, Tensor], biased: set[str], seed: int) -> tuple[str, ...]:
-    """Return the order of creation that explains these weights, or an empty tuple if no order does."""
+    """Return the order in which the layers were created, or an empty tuple if no order explains the weights."""
     order: list[str] = []
     with preserve_global_state(seed):
         seed_torch(seed)

@@ -27,8 +27,8 @@ def draws_from_its_generator(*arguments: Any, **messages: str) -> Callable[[Prob
             generator. `constant`: without a generator, two calls return the same samples. `shared`: all items of a
             sample are equal. `repeated`: two of `FEW` generators lead to the same samples.
 
-    Equal samples can have several causes. A test that names the cause therefore requires equal samples for all
-    `STATES` generators. The test `repeated` names no cause, so a single pair of equal samples is enough.
+    Equal samples can have several causes. A message that names one cause is therefore returned only if the samples are
+    equal for all `STATES` generators. The message `repeated` names no cause, so one pair of equal samples is enough.
     """
 
     def broken(probe: Probe) -> str | None:

@@ -451,7 +451,7 @@ def _rate(step, steps, base_lr, warmup_steps):
 
 @with_steps
 def _schedule(step, steps, base_lr, warmup_steps, *, fall):
-    """Return the correct rate during the warm-up, and base_lr × `fall(t)` after it, where t rises from 0 to 1."""
+    """Return the correct rate in the warm-up. After it, return base_lr × `fall(t)`, where t rises from 0 to 1."""
     if step < warmup_steps:
         return base_lr * (step + 1) / warmup_steps
     return base_lr * fall((step - warmup_steps) / (steps - warmup_steps))

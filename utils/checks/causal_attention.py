@@ -130,7 +130,7 @@ def _renormalisation_steps(weights, mask):
 def _hide_nearly_all(scores):
     """Raise the scores of position 1 so much that position 0 gives itself a weight of only about 1e-8.
 
-    If an answer adds a constant such as 1e-5 to each sum, the constant is much larger than this weight.
+    Some wrong answers use a small constant such as 1e-5. It is much larger than this weight, so they fail here.
     """
     return scores + 18.0 * F.one_hot(torch.tensor(1), scores.shape[-1])
 
@@ -267,8 +267,8 @@ def _weights(scores, d_k, **steps):
 def _causal_steps(scores, d_k):
     """Compute the milestones.
 
-    The scores are left out, because they are given. Values without the mask are left out too, because they are wrong
-    in this exercise.
+    Leave out the scores, because they are an argument of the answer. Also leave out all values that are computed
+    without the mask, because they are wrong in this exercise.
     """
     steps = weight_values(scores, d_k, causal_mask(scores.shape[-1]))
     return {label: value for label, value in steps.items() if label != "the scores" and "without" not in label}

@@ -44,7 +44,10 @@ def _det(q, k, r):
 
 @with_steps
 def _determinant(q, k, r, *, first=1, cross=2, of_q=1, of_k=1, of_r=1, pairs="right", power=2):
-    """Compute the determinant from its five terms. `pairs` selects the dot product for each squared length."""
+    """Compute the determinant from its five terms.
+
+    `pairs` selects the dot product that multiplies each squared length.
+    """
     qq, kk, rr, qk, kr, rq = _dot(q, q), _dot(k, k), _dot(r, r), _dot(q, k), _dot(k, r), _dot(r, q)
     products = {
         "right": (kr, rq, qk),
@@ -134,7 +137,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
     }
     sums = {}
     for names in itertools.chain(*(itertools.combinations(terms, n) for n in range(1, len(terms)))):
-        # A sum whose first term has a minus sign is negated, so that its first term is positive.
+        # If the first term has a minus sign, negate the sum, so that it starts with a positive term.
         first = terms[names[0]][0]
         label = "".join((" + " if terms[n][0] == first else " − ") + n for n in names).removeprefix(" + ")
         sums[label] = sum(first * terms[n][0] * terms[n][1] for n in names)
@@ -142,7 +145,7 @@ def _expand(qq, kk, rr, qk, kr, rq):
 
 
 def _orthogonalise(q, r):
-    """Return milestones: the reference's parts along and perpendicular to the query, and the area that q and r span."""
+    """Return milestones: the part of r along q, the part perpendicular to q, and the area that q and r span."""
     unit = F.normalize(q, dim=-1)
     projection = _dot(r, unit)[..., None] * unit
     rest = r - projection
@@ -162,7 +165,7 @@ def _orthogonalise(q, r):
 
 
 def _heights(lengths, along, across):
-    """Return milestones from the keys' components in the plane of query and reference to the squared heights."""
+    """Return the milestones of the squared heights. The first ones are the key's components in the plane of q and r."""
     return {
         "the key's component along the query": along,
         "the key's component along the remainder": across,
@@ -353,7 +356,7 @@ def _reference_not_orthogonalised(q, k, r):
 def _degenerate_case(rand):
     """Return a case with vectors of length 0, and with two references parallel to their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
-    # A reference parallel to this query has a perpendicular part of exactly 0, without rounding errors.
+    # If a reference is parallel to this query, its perpendicular part is exactly 0, without rounding errors.
     q[1, 0, 4] = torch.tensor([0.0, 2.0, 0.0, 0.0])
     q[0, 0, 1], r[0, 0, 2], r[1, 0, 3:], k[1, 0, 0] = 0, 0, 0.5 * q[1, 0, 3:], 0
     note = "with a query, a key and a reference of length 0, and with references parallel to their queries"
@@ -368,7 +371,7 @@ def _by_matrix_products(probe):
         return probe.run(case(*vectors), count=True)
 
     short, long = run(1, 1, 6, 4), run(2, 3, 24, 16)
-    # Products of larger tensors may make a few extra copies, which count as operations.
+    # A matrix product of larger tensors may copy tensors a few times, and each copy counts as an operation.
     if long.operations > short.operations + 12:
         return (
             "The scores are right, but the number of operations grows with the size of the inputs:"
@@ -456,7 +459,7 @@ def _score_milestones(q, k, r):
     }
     scaled |= {f"{label}, times the squared area": area * value for label, value in heights.items()}
     both = {**terms, **scaled}
-    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # minus the last value is the result
+    negative = {f"minus ({label})": -both[label] for label in list(both)[:-1]}  # the last negative is the result
     inputs = {"the queries": q, "the keys": k, "the references": r}
     return _optional({**inputs, **_lengths(inputs), **dots, **values, **heights, **both, **negative})
 
@@ -820,7 +823,7 @@ def _all_equal(a, b):
 
 
 def _evaluate_claims(result, case):
-    """Replace a result with zeros of the same shapes and dtypes, followed by one number for each claim in _CLAIMS."""
+    """Return zeros with the shapes and dtypes of the result, followed by one number for each claim in _CLAIMS."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not all(isinstance(t, Tensor) for t in result):
         return result
     batch_size, seq_len, vocab_size = case.args[:3]
@@ -832,7 +835,7 @@ def _evaluate_claims(result, case):
     first, second = text[:, : seq_len // 2], text[:, seq_len // 2 :]
 
     def by_chance(shares, draws):
-        """Return whether all frequencies in `draws` samples are within six standard deviations of 1 / vocab_size."""
+        """Return whether all `shares` of `draws` samples are within six standard deviations of 1 / vocab_size."""
         return (shares - 1 / vocab_size).abs().max() < 6 * (1 / vocab_size / draws) ** 0.5
 
     repeated = first[:, 1:] == first[:, :-1]

@@ -171,7 +171,7 @@ _Y_STATISTICS = (
     "noise",
     "y_q off β·x_q",
 )
-# If the statistic on the left deviates, the statistics on the right deviate as a consequence, so they are ignored.
+# If the statistic in a key deviates, the statistics in its value deviate as a consequence, so they are ignored.
 _CONSEQUENCES = {
     "y in front": (
         *_X_STATISTICS,
@@ -205,7 +205,7 @@ _CONSEQUENCES = {
     "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
-# If one of these statistics deviates, the consequences listed above follow only if its value is near 0.
+# For each of these statistics, the consequences in _CONSEQUENCES follow only if its value is near 0.
 _ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
@@ -251,7 +251,7 @@ def measured(z_q, z, y_q, d):
         "likeness in β": _correlation(beta.mT),
         "fourth moment of β": _fourth_moment(beta),
         "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
-        "mean of the errors": residuals.mean() / (1 - d / L),  # the fit of d slopes removes d / L of the errors
+        "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes removes a fraction d / L of the errors
         "fourth moment of the errors": _fourth_moment(residuals) if noise > 1e-3 else torch.tensor(3.0),
         "noise within a prompt": (within.square().sum() / (n * (L - d - 1 + d / L))).sqrt(),
         "noise": noise,
@@ -262,7 +262,7 @@ def measured(z_q, z, y_q, d):
 
 
 def known(L, d, noise_std):
-    """Return the expected statistics. For normal x, these follow from E (XᵀX)⁻¹ = I / (L − d − 1)."""
+    """Return the expected statistics. They follow from E (XᵀX)⁻¹ = I / (L − d − 1), which holds for normal x."""
     variance = d * noise_std**2
     beta_variance = variance / (L - d - 1)
     ideal = {
@@ -278,8 +278,8 @@ def known(L, d, noise_std):
 def _deviations(numbers, n, L, d, noise_std):
     """Return how far each statistic deviates from its expected value.
 
-    A deviation within the slack counts as 0. The slack is larger for fewer prompts. A larger deviation of a magnitude
-    is given as a rounded number of octaves. For all other statistics, only the sign of the deviation is given.
+    A deviation within the slack counts as 0. The slack is larger for fewer prompts. If a statistic is a magnitude, a
+    larger deviation is a rounded number of octaves. For all other statistics, only the sign is returned.
     """
     ideal = known(L, d, noise_std)
     octaves = torch.log2((numbers / ideal).clamp(_FLOOR, torch.full_like(_FLOOR, 2**8)))
@@ -309,7 +309,7 @@ def _result_statistics(result, case):
 
 
 def _parse_prompts(result, case):
-    """Replace a result with zeros of the same shapes and dtypes, followed by the deviations of the statistics."""
+    """Return zeros with the shapes and dtypes of the result, followed by the deviations of the statistics."""
     if not isinstance(result, (tuple, list)) or not all(isinstance(t, Tensor) for t in result):
         return result
     shapes = tuple(torch.zeros_like(t) for t in result)
@@ -319,7 +319,7 @@ def _parse_prompts(result, case):
 
 
 def _drawn_otherwise(probe):
-    """Report the first deviating statistic. Check prompts without noise first, because they determine β exactly."""
+    """Report the first wrong statistic. Check prompts without noise first, because they determine β exactly."""
     for trial in sorted(probe.trials, key=lambda trial: trial.case.args[3]):
         result = probe.run(trial.case).value
         if not _has_right_sizes(result, trial.case):
@@ -423,7 +423,7 @@ exercise(
     unswept={"numbers": "the check can estimate β from the examples only if there is little noise"},
     oracle=_sample_prompts,
     cases=lambda rand: [
-        # For this noise_std, the standard deviations noise_std and noise_std² · √d are rounded to different multiples.
+        # With this noise_std, rounding keeps the standard deviations noise_std and noise_std² · √d apart.
         case(1500, 16, 5, 0.35, torch.Generator().manual_seed(int(rand.integers(1, high=10_000)))),
         case(1500, 10, 2, 0.0, torch.Generator().manual_seed(int(rand.integers(1, high=10_000))), note="without noise"),
     ],
@@ -552,7 +552,7 @@ _wrong = attention_mistakes(_layer.replace, width="n_embd")
 
 
 def _scaled_by(factor):
-    """Return the layer with an additional factor for the scores."""
+    """Return a layer that also multiplies the scores by `factor`."""
     return _layer.replace(scale=lambda d_head, d_in, seq: factor * d_head**-0.5)
 
 
@@ -944,7 +944,7 @@ def _mean(terms):
 
 
 def _softmax_of_all(z_q, z, w, mu, dim):
-    """Estimate with a single softmax along `dim` over the scores of all heads, [heads, n, queries, L]."""
+    """Estimate with one softmax for all heads: it runs along `dim` of their scores [heads, n, queries, L]."""
     scores = torch.stack([a * (z_q[..., :-1] @ z[..., :-1].mT) for a in w])
     weights = torch.exp(scores - scores.logsumexp(dim, keepdim=True))
     return sum(m * (head @ z[..., -1:]) for m, head in zip(mu, weights))
@@ -1022,7 +1022,7 @@ exercise(
         ),
         "one-head-for-equal-w": Wrong(
             lambda z_q, z, w, mu: _estimate(z_q, z, list(dict(zip(w, mu))), list(dict(zip(w, mu)).values())),
-            "If two heads have the same w, your code uses only one of them, as in a dictionary with w as its key. Loop"
+            "If two heads have the same w, your code uses only one of them, as if it stored them in a dict by w. Loop"
             " over the pairs of w and μ instead.",
         ),
         "mu-forgotten": _estimate.replace(share=lambda m, t: t).wrong(

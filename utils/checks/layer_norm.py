@@ -388,8 +388,8 @@ exercise(
         case(rand(2, 1, 3, 4), init=(4,), seed=5),
         case(rand(1, 1, 6), init=(6,), seed=6, note="of one position"),
         case(rand(2, 4, 4), init=(4,), seed=7, train=True, note="in training"),
-        # For such small inputs, the result of attention is almost equal to the biases of v_layer. With this seed, the
-        # two biases differ by only 0.03, so eps matters.
+        # The inputs are so small that attention returns almost exactly the biases of v_layer. With this seed, the two
+        # biases differ by only 0.03, so eps matters.
         case(rand(3, 2) * 1e-3, init=(2,), seed=3372, note="in which attention returns two numbers that hardly differ"),
     ],
     returns=Float("... seq embed_dim"),

@@ -435,8 +435,8 @@ def _undo_interleave(x):
 _INTERLEAVED = {"split": _interleave, "merge": _undo_interleave}
 _ROOT_OF_D_OUT = {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5}
 _NO_OUT_PROJ = {"out": lambda p, x: x}
-# With these wrong steps, each row is still a weighted sum of vectors, so the parser can recognise dropout in these
-# wrong answers too.
+# If a layer uses these wrong steps, each row of its result is still a weighted sum of vectors. So the parser can
+# recognise dropout in this layer too.
 _PARSED_STEPS = (
     _INTERLEAVED,
     {"split": _interleave},
@@ -450,7 +450,7 @@ _PARSED_STEPS = (
 
 
 def _make_parser():
-    """Return a `parse_result` that recognises dropout in the results of the correct layer and of known wrong layers.
+    """Return a `parse_result` that recognises dropout, both in the correct layer and in known wrong layers.
 
     The parser maps all results with the same kind of dropout to one fixed result.
     """
@@ -708,7 +708,7 @@ def _all_patterns(prompt, n_heads, **steps):
 
 
 def _change_biases(change):
-    """Return a function that reads weights and biases of a head, and applies `change(b_Q, b_K)` to the biases."""
+    """Return a function that reads a head's weights and biases, and replaces the biases with `change(b_Q, b_K)`."""
 
     def read(head):
         W_Q, W_K, b_Q, b_K = _head_weights(head)
@@ -802,7 +802,7 @@ exercise(
 
 
 def _with_ones(prompt, head):
-    """Compute a pattern with the biases as an extra row of the weight matrices, and an extra 1 in each input vector."""
+    """Compute a pattern: append the biases to the weight matrices as a row, and append a 1 to each input vector."""
     _, x = gpt2.get_pre_attn(prompt)
     W_Q, W_K, b_Q, b_K = _head_weights(head)
     x = torch.cat((x, torch.ones(len(x), 1)), dim=-1)
@@ -813,12 +813,12 @@ _KINDS = ("previous", "current", "first")
 
 
 def _mean_weights(pattern, rows):
-    """Return the weights on the previous, current and first positions, each averaged over `rows`."""
+    """Return three mean weights over `rows`: on the previous, on the current and on the first position."""
     return torch.stack([pattern[rows, rows - 1].mean(), pattern[rows, rows].mean(), pattern[rows, 0].mean()])
 
 
 def _uniform_mean(pattern, rows):
-    """Return the mean over `rows` of 1 / (row + 1), a visible position's weight in a uniform pattern."""
+    """Return the mean weight of a visible position in `rows` of a uniform pattern: the mean of 1 / (row + 1)."""
     return (1 / (rows + 1.0)).mean()
 
 
@@ -862,7 +862,7 @@ def _skip_rows(skipped):
 
 
 def _head_kind(pattern):
-    """Classify the pattern by sums over its diagonals and first column, without the first two rows."""
+    """Classify the pattern without its first two rows: sum over two diagonals and over the first column."""
     rows = pattern.double()[2:]
     n = len(rows)
     sums = {"previous": rows.diagonal(1).sum(), "current": rows.diagonal(2).sum(), "first": rows[:, 0].sum()}
@@ -906,7 +906,7 @@ def _column(kind, row):
 
 
 def _one_row_looks(row, kind="first", seq=4, share=1.0):
-    """Return a uniform pattern, except that `row` has the weight `share` at the position of `kind`."""
+    """Return a uniform pattern with one exception: `row` gives the weight `share` to the position of `kind`."""
     pattern = _uniform_pattern(seq)
     pattern[row, : row + 1] = (1 - share) / row
     pattern[row, _column(kind, row)] = share
@@ -914,7 +914,7 @@ def _one_row_looks(row, kind="first", seq=4, share=1.0):
 
 
 def _times_uniform(kind, seq, times):
-    """Return a pattern in which, from row 2 on, the position of `kind` has `times` the uniform weight."""
+    """Return a pattern. From row 2 on, the weight of the position of `kind` is `times` × the uniform weight."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         pattern[row] = _one_row_looks(row, kind, seq, times / (row + 1))[row]
@@ -922,7 +922,7 @@ def _times_uniform(kind, seq, times):
 
 
 def _two_habits(most, also, seq, rand, larger=0.48, smaller=0.40):
-    """Sample a pattern with two kinds above the threshold: `most` has the weight `larger`, `also` has `smaller`."""
+    """Sample a pattern with two kinds above the threshold: `most` with weight `larger`, `also` with `smaller`."""
     pattern = _uniform_pattern(seq)
     for row in range(2, seq):
         shares = rand(row + 1).abs()
@@ -951,7 +951,7 @@ def _means(probe):
 
 
 def _names_one_of_two(probe):
-    """Check a pattern with two equal means above the threshold, for which the lesson accepts both names."""
+    """Check a pattern in which two means are equal and above the threshold. The lesson accepts both names."""
     pattern = _uniform_pattern(6)
     for row in range(2, 6):
         pattern[row, : row + 1] = 0.1 / (row - 1)

@@ -334,7 +334,7 @@ def _pair_text(pair):
 
 
 def _keeps_its_table(probe):
-    """Check that after a short text, all rows of the table are still available for a long text."""
+    """Check that a layer accepts a long text after a short text: it must keep all rows of its table."""
     short, long = (case(torch.zeros(seq, 2), init=(2,), fill=False) for seq in (3, 50))
     failure = probe.runner.run_in_sequence([short, long])[-1].failure
     return failure and (

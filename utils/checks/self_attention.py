@@ -145,7 +145,7 @@ def _matrices(p, x):
 
 
 def _parameters(init, names=QKV):
-    """Return a constructor that creates each parameter in `names`, in this order, with `init(d_in, d_out)`."""
+    """Return a constructor that calls `init(d_in, d_out)` for each parameter in `names`, in this order."""
     return lambda d_in, d_out: {name: init(d_in, d_out) for name in names}
 
 
@@ -198,7 +198,7 @@ def _answers(qkv):
 
 
 def _other_orders(right, initial):
-    """Return a misconception for each wrong order of creating the weights. `initial(order)` is the constructor."""
+    """Return one misconception for each wrong order of the weights. `initial(order)` returns the constructor."""
     return {
         f"made-in-the-order-{'-'.join(name.removeprefix('W_') for name in order)}": Wrong(
             right,

@@ -32,7 +32,7 @@ _EPS = 1e-6
 
 
 def _model_parameters(vocab_size, embed_dim, num_layers):
-    """Return all parameters of a CogModel by name, filled with zeros and in the order of the lesson's parts."""
+    """Return a dict of all parameters of a CogModel, in the order of the lesson's parts. All numbers are 0."""
     square, row = (embed_dim, embed_dim), (embed_dim,)
     sizes = {"embed.weight": (vocab_size, embed_dim)}
     for i in range(num_layers):
@@ -333,7 +333,7 @@ _WRONG_LOSSES = {
 def _sample_texts(rand, batch, seq, vocab, scattered=False):
     """Sample tokens and the mask `asked`.
 
-    In each text, the mask marks an answer and its STOP or, if `scattered` is true, random tokens.
+    In each text, the mask marks an answer and its STOP. If `scattered` is true, it marks random tokens instead.
     """
     tokens, place = rand.integers(batch, seq, high=vocab), torch.arange(seq)
     start = rand.integers(batch, 1, low=1, high=seq - 2)

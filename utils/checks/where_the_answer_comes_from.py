@@ -142,7 +142,10 @@ def _lens_in_a_loop(
     through=lambda block, x, start: block(x),
     written_over=False,
 ):
-    """Loop over the blocks. `written_over` sets every row to the last row, as if all rows were views of one tensor."""
+    """Loop over the blocks.
+
+    If `written_over` is true, return the last row in place of each row, as if all rows were views of one tensor.
+    """
     x = F.embedding(tokens, model.wte.weight)
     x = first(model, x + model.wpe.weight[: tokens.shape[1]] * places)
     rows = [_logits(model, x) if first(model, x) is x else F.linear(x, model.wte.weight)]
@@ -366,7 +369,7 @@ def _what_was_exchanged(probe):
         for i, j in itertools.product(range(len(model.blocks)), range(clean.shape[1])):
             other_place = replace(trial.case, args=(model, clean, corrupted, i, j))
             logits = oracle.run(other_place).value[0]
-            # Replacements that change nothing cannot be distinguished.
+            # A replacement that does not change the logits cannot be told apart from others of this kind.
             changes_logits = not values_equal(logits, clean_logits, 1e-3)
             if (i, j) != (layer, position) and changes_logits and values_equal(your_logits, logits, 1e-4):
                 return (
@@ -590,7 +593,7 @@ def _looks_at_all(block, columns):
 
 @with_steps
 def _without_by_hook(model, tokens, layer, head, *, part=lambda attn: attn.out_proj, places=slice(None), leave=False):
-    """Remove a head with a hook. In the input of a part, the hook sets the head's entries to zero."""
+    """Remove a head with a hook on a part of the attention. The hook zeroes the head's entries in the part's input."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -618,7 +621,7 @@ def _weights_left(model, tokens, layer, head):
 
 
 def _which_entries_are_zero(probe):
-    """Name the zero entries in out_proj's input, unless they are exactly the removed head's entries.
+    """Name the entries that are zero in out_proj's input, if they are not exactly the removed head's entries.
 
     Some answers remove a head correctly without zero entries, for example by changing weights. For such an answer,
     return None.
@@ -827,8 +830,8 @@ def _wrong_cells(probe, n):
     if counted == right:
         if of_all is None or not values_equal(of_all, scores.sum()[None], 1e-5):
             return (
-                "You use the right weights, but not their mean: if several weights are 1, your score is not the sum of"
-                " the scores that you return for each of them alone."
+                "You read the right weights, but your score is not their mean. If several weights are 1 and the others"
+                " 0, a mean is the sum of the scores that each of these weights gives alone; your score is not."
             )
         share = max(scores[scores != 0].tolist(), key=lambda share: abs(share - 1 / n))
         if abs(share - 1 / n) < 1e-6:

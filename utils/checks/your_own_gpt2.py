@@ -72,7 +72,7 @@ def _landmarks(probe):
 
 
 def _gelu_milestones(x):
-    """Compute the intermediate values of GELU's tanh form, for several ways to factor the formula."""
+    """Compute the intermediate values of GELU's tanh formula, for several ways to write this formula."""
     square, cube, inner = 0.044715 * x**2, 0.044715 * x**3, _ROOT * (x + 0.044715 * x**3)
     up, down = inner.exp(), (-inner).exp()
     return {
@@ -475,7 +475,7 @@ def _block_milestones(p, x):
 
 
 def _first_wrong_part(run, at_the_end):
-    """Return a property that compares the parts of the module with those of the oracle, and names the first wrong part.
+    """Return a property that compares the module with the oracle part by part, and names the first wrong part.
 
     Args:
         run: runs the oracle, as `run(params, args, note)`, and calls `note` with each part's name, input and result.
@@ -826,7 +826,7 @@ def _state(
 
 
 def _cut_by_heads(value, heads):
-    """Split a tensor into three wrongly, as if each head's query, key and value were adjacent."""
+    """Split a tensor into three, but wrongly assume that each head's query, key and value are adjacent."""
     return [piece.flatten(-2) for piece in value.unflatten(-1, (heads, 3, -1)).unbind(-2)]
 
 
@@ -857,7 +857,7 @@ _BLOCK_FROM_10 = re.compile(r"blocks\.[1-9]\d+\.")
 def _from_which_tensor(probe):
     """Find the first wrong tensor in the state.
 
-    Report which of the file's tensors, or which part of one, it contains.
+    Report what this tensor contains instead: a tensor of the file, or a part of one.
     """
     for trial in probe.trials:
         yours, wanted = trial.yours.value, trial.expected.value
@@ -889,7 +889,7 @@ _TRANSPOSED = "the transpose of "
 
 
 def _pieces(tensors):
-    """Yield all tensors of a checkpoint, the thirds of c_attn, and all transposed matrices, each with a description."""
+    """Yield (description, tensor) for each checkpoint tensor, each third of a c_attn tensor, and each transpose."""
     for name, value in tensors.items():
         whole = [(f"`{name}`", value)]
         if value.dim() and "c_attn" in name:
@@ -1088,7 +1088,7 @@ def _prompt_milestones(model, tokens, n_tokens):
 
 def _keeps_keys_and_values(probe):
     """Check that the model processes only one position per pass after the prompt."""
-    # One trial is enough, because the number of positions per pass does not depend on the model's numbers.
+    # One trial is enough, because the number of positions per pass does not depend on the model's parameters.
     for trial in probe.trials[:1]:
         model, tokens, n_tokens = trial.case.args
         held = dict(model.named_parameters())
@@ -1128,7 +1128,7 @@ def _prompt_pass_is_wrong(probe):
 
 
 def _first_wrong_pass(probe):
-    """Name the first pass whose token differs from the token that the model chooses without a cache."""
+    """Name the first pass that chooses a wrong token. Without a cache, the model chooses the expected token."""
     if not probe.has_correct_values and (message := _prompt_pass_is_wrong(probe)):
         return message
     for trial in probe.trials:
@@ -1194,8 +1194,8 @@ def _writer(config, seed):
     return FakeGPT(config, fill)
 
 
-# The token that the model predicts at each position. The plan contains token 0 and the vocabulary's last token, to
-# catch an answer that stops at one of them. The vocabulary is as large as GPT-2's. There, the last token ends a text.
+# The token that the model predicts at each position. The plan contains token 0 and the vocabulary's last token,
+# because a wrong answer may stop at one of them. The vocabulary is as large as GPT-2's, whose last token ends a text.
 _PLAN = (7, 300, 0, 300, 50256, 7)
 _PLANNED = GPTConfig(vocab_size=50257, n_positions=len(_PLAN) + 1, d_model=4, n_layers=1, n_heads=2, eps=1e-3)
 

@@ -10,7 +10,7 @@ import typer
 
 from utils import lessons
 
-# The groups in `coginst --help`.
+# The groups of commands that `coginst --help` shows.
 LEARNERS, INSTRUCTORS, MAINTAINERS = "For learners", "For instructors", "For maintainers"
 
 app = typer.Typer(

@@ -5,8 +5,8 @@ structure:
 
 - `jupyter_server_config.json`: the contents manager hides the .md files of lessons, and never changes a lesson that
   is only opened. The extension manager is read-only; otherwise, it would contact a registry at every start. JupyterLab
-  starts no language servers, because a type checker would read all of torch for each open lesson, which takes minutes
-  and 1.7 GB.
+  starts no language servers. For each open lesson, a type checker would read all of torch; this takes minutes and
+  1.7 GB.
 - `labconfig/default_setting_overrides.json` opens a .md lesson as a notebook and disables news.
 - `labconfig/page_config.json` removes the buttons for Notebook 7.
 """
@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the old settings with the new values. Nested tables are merged too."""
+    """Return the old settings, updated with the new ones. Nested tables are updated in the same way."""
     merged = {
         name: _merge(old[name], value) if isinstance(old.get(name), dict) else value for name, value in new.items()
     }

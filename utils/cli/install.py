@@ -73,7 +73,7 @@ def packages_folder() -> Path:
 
 
 def describe_progress(expected: int) -> str:
-    """Return a progress bar. The first half fills while packages are found, the second while they are installed."""
+    """Return a progress bar. Its first half fills as packages are found, its second half as they are installed."""
     text = LOG.read_text(encoding="utf-8", errors="replace")
     found = len(set(re.findall(r"(?m)^(?:Collecting|Requirement already satisfied:) ([\w.-]+)", text)))
     if re.search(r"(?m)^Installing collected|^Resolved \d+ packages", text):  # the output of pip and of uv

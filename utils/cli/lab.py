@@ -87,7 +87,7 @@ def _own_course() -> Path:
 
 
 def find_problems(folder: Path) -> list[str]:
-    """Return a sentence for each reason why Jupyter will not work as the course intends."""
+    """Return one sentence for each problem with Jupyter that would affect the course."""
     problems = []
     if not is_configured():
         problems.append(

@@ -49,7 +49,7 @@ def reset(
         backup.write_bytes(before)
         messages.append(f"Your version is kept as {backup}.")
     write_atomically(path, ipynb.notebook_text(fresh))
-    if text.is_file():  # Jupyter reads the cells from this file, and rejects it if it is older than the notebook
+    if text.is_file():  # Jupyter reads the cells from this file, and rejects the file if the notebook is newer
         write_atomically(text, _to_markdown(fresh) if exercise else first)
     return [*messages, "If the notebook is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
 
@@ -113,7 +113,7 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
-    """Restore the exercise's cell. If it was deleted, insert the original after the preceding cell."""
+    """Restore the exercise's cell. If the cell was deleted, insert the original after the preceding cell."""
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")
     places = [n for n, cell in enumerate(first) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]

@@ -50,7 +50,7 @@ class TracedCall:
 
 
 class CallRecorder(TorchFunctionMode):
-    """A torch mode that records each torch call of the learner's code, if the call returns or changes a tensor.
+    """A torch mode that records the torch calls of the learner's code. Each recorded call returns or changes a tensor.
 
     A call inside a layer is attributed to the line that calls the layer.
 
@@ -64,7 +64,7 @@ class CallRecorder(TorchFunctionMode):
         self.files, self.values = files, values or {}
         self.calls: list[TracedCall] = []
         self._results: list[Tensor] = []  # keeps the results alive, so that their ids stay unique
-        self._places: dict[tuple, int] = {}  # maps code positions to their numbers
+        self._places: dict[tuple, int] = {}  # maps code positions to the number that identifies them
         self._origin: dict[int, int] = {}  # maps a tensor's id to the index of the call that returned it
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -85,7 +85,7 @@ class CallRecorder(TorchFunctionMode):
         return self._origin.get(id(tensor))
 
     def _replace(self, value: Tensor, result: Any, args: tuple) -> Any:
-        """Return a call's result, with its numbers replaced by those of `value`.
+        """Return a call's result, but with the numbers of `value`.
 
         If the call works in place, overwrite the argument that it changed. Leave a result of several tensors unchanged.
         """
@@ -118,7 +118,10 @@ class CallRecorder(TorchFunctionMode):
             self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place))
 
     def _frames(self) -> list[FrameType]:
-        """Return the running frames from the torch call to the learner's line; [] if no learner's line is running."""
+        """Return the stack frames from the torch call back to the learner's line.
+
+        If no line of the learner is running, return [].
+        """
         frame, frames = sys._getframe(3), []
         while frame is not None:
             frames.append(frame)

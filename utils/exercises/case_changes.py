@@ -61,7 +61,7 @@ def resize(case: Case, old: int, new: int) -> Case:
 
 
 def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], Any]) -> Case:
-    """Apply `change(name, value)` to each number and bool among the constructor's arguments, and return the case.
+    """In the constructor's arguments, replace each number or bool with `change(name, value)`, and return the case.
 
     Also change the fields of configurations, and the defaults of arguments that are not passed.
     """
@@ -86,8 +86,8 @@ def with_settings(exercise: Exercise, case: Case, change: Callable[[str, Any], A
 def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
     """Return the arguments of a module's constructor by name; {} for a function.
 
-    An argument that this case does not pass gets its default value. Parameters that no case passes are left out,
-    because only the oracle has them.
+    An argument that this case does not pass gets its default value. The dict leaves out
+    each parameter to which no case passes a value, because only the oracle has such parameters.
     """
     if exercise.initial_parameters is None:
         return {}
@@ -99,7 +99,7 @@ def constructor_arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 
 def setting_values(exercise: Exercise, case: Case) -> dict[str, Any]:
-    """Return the arguments of a module's constructor by name, with each configuration replaced by its fields."""
+    """Return a module's constructor arguments by name. A configuration is replaced with its fields."""
     values: dict[str, Any] = {}
     for name, value in constructor_arguments(exercise, case).items():
         is_configuration = dataclasses.is_dataclass(value) and not isinstance(value, type)

@@ -43,7 +43,10 @@ class CellCode:
         return recorder.calls if values_identical(result, value) else []
 
     def run_with_values(self, name: str, values: Mapping[int, Tensor]) -> Observation:
-        """Rerun the cell as `trace` does, but with `values` as the results of some calls, and observe `name`."""
+        """Rerun the cell as `trace` does, but replace the results of some calls, and observe the variable `name`.
+
+        `values` maps the index of each of these calls to the tensor that replaces its result.
+        """
         try:
             return Observation(to_plain_tensors(self._run(name, CallRecorder({self.file}, values))))
         except (Exception, SystemExit) as error:

@@ -20,7 +20,7 @@ class CodeTraits:
     """The findings of a static analysis of an answer's code."""
 
     source: str = ""  # the source of the functions that the answer defines
-    limits: frozenset[tuple[str, int]] = frozenset()  # possible limits of sizes: (what the code contains, the number)
+    limits: frozenset[tuple[str, int]] = frozenset()  # numbers that may limit sizes: (constant or name, number)
     notebook_globals: tuple[tuple[str, str], ...] = ()  # the notebook variables in the code: (name, kind)
     unused_arguments: tuple[str, ...] = ()  # the arguments that a function never reads
     floats: frozenset[float] = frozenset()  # the positive floats in the code
@@ -31,7 +31,7 @@ def analyse_code(answer: Any) -> CodeTraits:
     functions = _functions(answer)
     constants = {c for f in functions for c in _constants(f.__code__)}
     limits = {(str(c), c) for c in constants} | {*_outer_sizes(answer)}
-    limits = {(text, n) for text, n in limits if type(n) is int and 2 < n < 2**62}  # smaller ones are usually axes
+    limits = {(text, n) for text, n in limits if type(n) is int and 2 < n < 2**62}  # smaller integers are usually axes
     floats = {c for c in constants if type(c) is float and 0 < c < math.inf}
     global_names = [(name, kind) for f in functions for name, kind in _notebook_globals(f)]
     source = "".join(function_source(f.__code__) for f in functions)
@@ -52,7 +52,10 @@ def _constants(code: types.CodeType) -> set:
 
 
 def _outer_sizes(answer: Any) -> list[tuple[str, int]]:
-    """Return the integers that outlive a call, and the sizes of such tensors, with the names of the variables."""
+    """Return pairs (variable name, integer) for the answer's `lasting_values`.
+
+    An integer gives one pair. A tensor gives one pair for the size of each axis.
+    """
     values = lasting_values(answer).items()
     sizes = [(name, size) for name, value in values if isinstance(value, Tensor) for size in value.shape]
     return [*sizes, *((name, value) for name, value in values if type(value) is int)]

@@ -81,7 +81,7 @@ def _changed_arguments(observation: Observation) -> set[str]:
 
 
 def unexpected_changes(yours: Observation, expected: Observation) -> list[str]:
-    """Return the changed parts of the answer's arguments. Leave out the parts that the oracle changes too."""
+    """Return the parts of its arguments that the answer changed. Leave out the parts that the oracle changes too."""
     return [path for path in yours.changed if path not in expected.changed]
 
 

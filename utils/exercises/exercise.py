@@ -21,9 +21,9 @@ from utils import lessons
 from utils.exercises.sampler import Sampler
 
 
-@dataclass(frozen=True, eq=False)  # == on tensors gives no single bool, so cases compare by identity
+@dataclass(frozen=True, eq=False)  # cases are compared by identity, because == on tensors returns no single bool
 class Case:
-    """One call to an answer and, for a module, the arguments and settings with which the module is built.
+    """One call to an answer. For a module, it includes the arguments and settings that build the module.
 
     Attributes:
         args: the positional arguments.
@@ -67,7 +67,10 @@ class Spec:
 
     @property
     def is_facts(self) -> bool:
-        """Tell whether the numbers encode facts about a result. Messages describe facts in words, not in numbers."""
+        """Tell whether the tensor's numbers encode facts about a result or a call.
+
+        Messages describe facts in words, not in numbers.
+        """
         return self.kind == "facts"
 
 
@@ -116,7 +119,7 @@ class AnswerSignature:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong answer that can be run, and the message to a learner who gives this answer.
+    """A wrong answer as runnable code, and the message for a learner who gives this answer.
 
     Attributes:
         id: the misconception's name.
@@ -350,7 +353,7 @@ def all_members() -> dict[str, Exercise]:
 
 
 def family_members(exercise: Exercise) -> tuple[Exercise, ...]:
-    """Return the members of an exercise's family in order, or only the exercise if it belongs to no family."""
+    """Return the members of an exercise's family in order. If it belongs to no family, return only the exercise."""
     return _families.get(exercise.name, (exercise,)) if exercise.member else (exercise,)
 
 

@@ -29,7 +29,7 @@ class DeviceMoveResult:
 
     unmoved_tensor: str | None = None  # the name of a tensor that did not move with its module
     has_device_mix: bool = False  # whether an operation mixed tensors of two devices
-    keeps_tensors: bool = False  # whether tensors that the answer keeps between calls caused the mix of devices
+    keeps_tensors: bool = False  # whether devices are mixed because the answer keeps tensors between calls
     works: bool = False  # whether the call on the emulated device returned a result
 
 
@@ -106,7 +106,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     """
     inputs = collect_tensors([*args, *kwargs.values()])
     emulated = [t for t in inputs if isinstance(t, _FakeDeviceTensor)]
-    # torch combines a tensor without axes with tensors of any device, so such a tensor does not count here.
+    # In torch, a tensor without axes works with tensors on any device. So only CPU tensors with axes count here.
     local = [t for t in inputs if not isinstance(t, _FakeDeviceTensor) and t.dim()]
     if emulated and local and not any(word in func.__name__ for word in CROSS_DEVICE_OPS):
         raise DeviceMismatch(func.__name__)
@@ -119,7 +119,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
     result = func(*args, **kwargs)
     if not to_fake_device:
         return result
-    wrappers = {id(t.cpu_tensor): t for t in emulated}  # an in-place operation returns one of its inputs
+    wrappers = {id(t.cpu_tensor): t for t in emulated}  # for in-place operations: they return one of their inputs
 
     def wrap(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -130,7 +130,7 @@ def _compute(func: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
 
 
 def _unwrap(value: Any) -> Any:
-    """Replace each emulated tensor in the arguments of an operation with the CPU tensor that it wraps."""
+    """In an operation's arguments, replace each emulated tensor with the CPU tensor that it wraps."""
     if isinstance(value, _FakeDeviceTensor):
         return value.cpu_tensor
     if isinstance(value, (tuple, list)):

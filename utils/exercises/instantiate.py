@@ -64,11 +64,11 @@ class ReusedArguments:
     """Copy the arguments of consecutive calls, and reuse copies where possible.
 
     If an argument differs from an earlier argument only in its numbers, load the new numbers into the earlier copy.
-    A notebook that trains a model between two calls also passes the same object with new numbers.
+    A notebook does the same if it trains a model between two calls: it passes one object, with new numbers.
     """
 
     def __init__(self) -> None:
-        self._copies: dict[Any, tuple[Any, Any]] = {}  # maps a position and a structure to an argument and its copy
+        self._copies: dict[Any, tuple[Any, Any]] = {}  # maps (position, structure) to (argument, its copy)
 
     def copy(self, position: int, argument: Any) -> Any:
         """Return a copy of the argument at this position."""
@@ -85,7 +85,7 @@ class ReusedArguments:
 
 
 def _structure(value: Tensor | nn.Module) -> tuple[Any, ...]:
-    """Return everything about a tensor or module except its numbers, in a form that can be compared and hashed."""
+    """Return a hashable key that describes a tensor or module, but not its numbers."""
     if isinstance(value, Tensor):
         return type(value), value.dtype, value.shape, value.stride()
     attributes = (
@@ -121,7 +121,7 @@ def _load_numbers(target: Any, source: Any) -> None:
 
 
 def shares_numbers(result: Any, arguments: Sequence[Any]) -> bool:
-    """Tell whether a result is a view of an argument, or of a parameter or buffer of an argument."""
+    """Tell whether a result shares memory with an argument, or with the parameters or buffers of an argument."""
     numbers = [numbers_of(a) if isinstance(a, nn.Module) else a for a in arguments]
     places = [{t.untyped_storage().data_ptr() for t in collect_tensors(v) if not t.is_meta} for v in (result, numbers)]
     return bool(places[0] & places[1])

@@ -128,7 +128,7 @@ def preserve_global_state(seed: int = 0) -> Iterator[io.StringIO]:
             _is_preserving = True
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
-            if threads > 1:  # such tiny cases take 20 times as long with several threads on a busy machine
+            if threads > 1:  # on a busy machine, several threads make these tiny cases 20 times slower
                 torch.set_num_threads(1)
             seed_torch(seed)
             random.seed(seed)
@@ -199,7 +199,7 @@ def record_run(
         try:
             call = answer
             if form.kind == "module":
-                if options.state:  # fill memory with nan and free it; an uninitialised tensor will probably reuse it
+                if options.state:  # an uninitialised tensor will probably reuse this memory, and so contain nan
                     torch.empty(64).fill_(torch.nan)
                 module = call = build_module(answer, case)
                 if options.prepare:
@@ -277,7 +277,7 @@ def _scalar_or_value(value: Any) -> Any:
 
 
 def _trace_gradients(value: Any, leaves: dict[str, Tensor], seed: int) -> tuple[tuple[str, ...], ...]:
-    """Compute the gradient of a random weighted sum of the results, and find the leaves that the gradient reaches.
+    """Backpropagate from a randomly weighted sum of the results, and find the leaf tensors that get a gradient.
 
     Returns:
         The names of three groups of leaves, as in `Observation`: `detached` (no gradient), `level` (no gradient or
@@ -313,7 +313,10 @@ def build_failure(error: BaseException, answer: Any) -> Failure:
 
 
 def _failed_part(trace: types.TracebackType) -> str:
-    """Return the expression that raised the exception; "" on Python 3.10, or if the expression spans several lines."""
+    """Return the expression that raised the exception.
+
+    Return "" on Python 3.10, or if the expression spans several lines.
+    """
     if sys.version_info < (3, 11):
         return ""
     code = trace.tb_frame.f_code

@@ -44,7 +44,7 @@ class OperationCounter(TorchDispatchMode):
 
 @dataclass(frozen=True)
 class NonfiniteOrigin:
-    """The cause of the first nan, and the learner's line that produced it; those of the first inf if no nan occurs."""
+    """The origin of the first nan, or of the first inf if no nan occurs: the cause and the learner's line."""
 
     cause: str
     line: int | None
@@ -54,7 +54,7 @@ class NonfiniteOrigin:
 class FirstNonfinite(TorchDispatchMode):
     """A torch mode that finds the first operation that produces nan, and the first operation that produces inf.
 
-    An inf that the learner writes (a mask, `torch.full`) is ignored; an inf that is computed is not.
+    Only an inf that is computed counts. The mode ignores an inf that the learner writes, as in a mask or `torch.full`.
 
     Args:
         files: the names of the files that contain the learner's own code.
@@ -75,7 +75,7 @@ class FirstNonfinite(TorchDispatchMode):
         if self.nan is None:
             inputs = [t for t in tree_leaves((args, kwargs)) if _is_float(t)]
             name = func.overloadpacket.__name__
-            if name == "empty_like":  # dropout creates such a tensor with arbitrary content and fills it later
+            if name == "empty_like":  # dropout creates a tensor with arbitrary content, and fills it later
                 return output
             for result in filter(_is_float, tree_leaves(output)):
                 self._note(name, inputs, args, result)

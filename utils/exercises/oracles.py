@@ -39,7 +39,7 @@ def misconception_answer(exercise: Exercise, wrong: Misconception) -> Any:
 
 
 def observe_answer(exercise: Exercise, answer: Any, case: Case) -> Observation:
-    """Run an answer of any form on `case`, and record which inputs and parameters its gradients reach."""
+    """Run an answer, oracle or misconception on `case`, and record which inputs and parameters get gradients."""
     return parse_observation(exercise, case, make_runner(exercise, answer).run(case, RunOptions(gradients=True)))
 
 
@@ -61,8 +61,8 @@ def observe_oracle(exercise: Exercise, case: Case) -> Observation:
 def cached_cases(exercise: Exercise, seed: int) -> list[Case]:
     """Return the cases that an exercise samples with `seed`. Cache them until the exercise's `cache_key` changes.
 
-    Every check uses the same `Case` objects, because they are the keys of the cached results of oracles and
-    misconceptions. A run copies the arguments of its case, so no answer can change these objects.
+    Every check uses the same `Case` objects, because the results of oracles and misconceptions are cached for each
+    object. A run copies the arguments of its case, so no answer can change these objects.
     """
     return _cached_cases(exercise, seed, exercise.cache_key and exercise.cache_key())
 
@@ -75,7 +75,7 @@ def _cached_cases(exercise: Exercise, seed: int, key: Hashable) -> list[Case]:
 def cached_oracle_observation(exercise: Exercise, case: Case, gradients: bool = True) -> Observation:
     """Run the oracle on a case from `cached_cases`, and cache the observation.
 
-    If `gradients` is False, a cached observation with gradients may be returned.
+    If `gradients` is False, the function may still return a cached observation with gradients.
     """
     cached = _oracle_observations(exercise, case)
     if gradients not in cached and not (cached and not gradients):

@@ -1,4 +1,4 @@
-"""Give diagnostics and properties access to an answer's trials, and let them run the answer again."""
+"""Define `Probe`. Diagnostics and properties use it to examine an answer's trials, and to run the answer again."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Probe:
         return all(trial.is_correct(self.exercise) for trial in self.trials)
 
     def without_side_effects(self) -> Probe:
-        """Return a copy in which the answer keeps its numbers but has the expected side effects."""
+        """Return a copy of this probe, with the expected side effects in place of the answer's side effects."""
 
         def clean(trial: Trial) -> Trial:
             value, expected = trial.yours.value, trial.expected

@@ -72,10 +72,10 @@ class Runner(Protocol):
     def run_in_sequence(self, cases: list[Case], gradients: bool = True) -> list[Observation]:
         """Run the answer on several cases, one after the other, as a notebook does.
 
-        A module is created once, for the first case. Before each call, it gets the parameters of that case. A case with
-        different constructor arguments gets its own object. Arguments that differ only in their numbers are passed as
-        one object (see `ReusedArguments`). After each call, the result is overwritten, because a caller may also
-        overwrite it. The sequence ends at the first exception.
+        A module is created once, for the first case. Before each call, the module gets the parameters of the next case.
+        A case with different constructor arguments gets its own module. If the arguments of two calls differ only in
+        their numbers, both calls get the same object, with new numbers (see `ReusedArguments`). After each call, the
+        result is overwritten, because a caller may also overwrite it. The sequence ends at the first exception.
 
         Args:
             cases: the cases, in order.
@@ -86,7 +86,7 @@ class Runner(Protocol):
     def run_copies(self, case: Case) -> list[Observation]:
         """Run three copies of a module: a deep copy, one that loads its state_dict, and one that loads only parameters.
 
-        Before each run, the original's numbers are set to 0, so that a copy that still uses the original fails.
+        Before each run, the original's numbers are set to 0. A copy that still uses them then gives a wrong result.
         """
         ...
 
@@ -182,7 +182,7 @@ class InProcessRunner:
     def _run_next(self, call: Any, case: Case, arguments: ReusedArguments) -> tuple[Observation, Any]:
         """Call the answer on the next case of a sequence. Return the observation and the result itself.
 
-        The result is None if it is a view of an argument, because the next call changes the argument.
+        If the result is a view of an argument, return None instead of it, because the next call changes the argument.
         """
         if self.form.kind == "module" and case.fill:
             fill_parameters(call, case.seed)
@@ -273,7 +273,7 @@ class InProcessRunner:
     def compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
         try:
             return self._compute_gradients(case)
-        except (Exception, SystemExit):  # diagnose_gradients reports an answer without gradients
+        except (Exception, SystemExit):  # diagnose_gradients reports missing gradients
             return {}
 
     def _compute_gradients(self, case: Case) -> dict[str, Tensor | None]:
@@ -301,7 +301,7 @@ def _gradient_weights(result: Tensor) -> Tensor:
 
 
 def _attributes(answer: Any) -> dict[str, Any]:
-    """Return the buffers and own attributes of a module, by name; {} for a function."""
+    """Return a module's own attributes and buffers by name; return {} for a function."""
     if not isinstance(answer, nn.Module):
         return {}
     return {n: v for n, v in vars(answer).items() if not n.startswith("_")} | dict(answer._buffers)
@@ -310,7 +310,7 @@ def _attributes(answer: Any) -> dict[str, Any]:
 def _reload(
     module: nn.Module, answer: Callable[..., nn.Module], case: Case, parameters_only: bool = False
 ) -> nn.Module:
-    """Return a new module that has loaded the state_dict of `module`, or only its parameters."""
+    """Build a new module, and load the state_dict of `module`, or only its parameters, into the new one."""
     fresh = build_module(answer, replace(case, fill=False))
     state = {n: p.detach() for n, p in module.named_parameters()} if parameters_only else module.state_dict()
     fresh.load_state_dict(state)

@@ -87,10 +87,10 @@ def outer_variables(answer: Any) -> dict[str, Any]:
 
 
 def lasting_values(answer: Any) -> dict[str, Any]:
-    """Return the variables that an answer can use and that still exist after a call, if they contain plain data.
+    """Return the plain-data variables that an answer can use and that still exist after a call.
 
-    For a class, these are its class attributes, and the variables of its methods. For a function, these are the
-    notebook's variables, the variables of an enclosing function and the defaults of arguments.
+    A class can use its class attributes, and all variables that its methods can use. A function can use the notebook's
+    variables, the variables of an enclosing function, and the default values of its arguments.
     """
     if inspect.isclass(answer):
         own = {f"{answer.__name__}.{n}": v for n, v in vars(answer).items() if not n.startswith("__")}
@@ -111,8 +111,8 @@ def lasting_values(answer: Any) -> dict[str, Any]:
 def emptied_variables(answer: Any) -> Iterator[bool]:
     """Clear the dicts and lists of tensors that an answer keeps between calls, and restore them after the block.
 
-    Yields True if there is such a dict or list. If the answer works inside the block, it uses these containers
-    only as a cache.
+    Yields True if the answer keeps at least one dict or list of tensors. An answer that still works inside the block
+    uses these dicts and lists only as a cache.
     """
     caches = [v for v in lasting_values(answer).values() if isinstance(v, (dict, list)) and collect_tensors(v)]
     contents = [cache.copy() for cache in caches]

@@ -1,6 +1,6 @@
 """Find lines in a learner's source that probably do not do what the learner intended.
 
-A finding is reported only if the code proves it. The finding need not be the cause of a wrong result.
+A finding is reported only if the code alone proves it. It is not always the reason why a result is wrong.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from torch import Tensor
 
 from utils.lessons.names import iter_names
 
-COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may belong to a set, where it works in place
+COLLECTION_METHODS = {*dir(list), *dir(dict), *dir(set)}  # `add` may be the method of a set, which works in place
 OTHER_MODULES = {"re", "np", "numpy", "math", "random", "queue"}  # `re.sub` and `queue.put` return no tensor
 METHODS_WITHOUT_INPLACE = {"softmax", "log_softmax", "permute", "view", "reshape", "flatten", "expand", "roll", "flip"}
 
 
 def find_lint(source: str) -> str | None:
-    """Return the first finding in an answer's source as a sentence, or None. A source with a syntax error has none."""
+    """Return a sentence about the first finding in an answer's source.
+
+    Return None if there is no finding, or if the source has a syntax error.
+    """
     try:
         tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError):

@@ -58,23 +58,18 @@ from utils.exercises.sweep_options import (
 )
 
 TOLERANCE = 1e-3  # loose, because large numbers increase rounding errors; sweeps look for gross differences
-LARGE = 66  # larger than every size in the lessons and in the other cases; an even number, as some widths require
-# For these even sizes n, n * (1 / n) differs from 1 in float32 or in float64, so errors in rounding positions show.
+LARGE = 66  # larger than every size in the lessons and in the other cases; even, because some widths must be even
+# Even sizes n for which n * (1 / n) is not exactly 1 in some dtype: they reveal answers that round positions wrongly.
 INEXACT = (82, 94, 98, 110, 122)
 BEYOND_GPT2 = 1100  # more than the 1024 positions of GPT-2
-BEYOND_BYTES = 260  # more than int8 and uint8 can count; a table of this size can still be filled one entry at a time
+BEYOND_BYTES = 260  # too large for int8 and uint8, but small enough to fill a table of this size one entry at a time
 # The inputs are multiplied by these numbers. Scores then exceed any limit that an answer may set, such as 10,000.
 # They also exceed 88, the largest integer for which exp does not overflow in float32.
 FACTORS = (10.0, 1e6)
 LENGTHS = {
+    **dict.fromkeys(("n", "n_tokens", "seq_len", "L", "max_len", "d_model"), LARGE),
     "size": BEYOND_BYTES,
     "position": BEYOND_GPT2,
-    "n": LARGE,
-    "n_tokens": LARGE,
-    "seq_len": LARGE,
-    "L": LARGE,
-    "max_len": LARGE,
-    "d_model": LARGE,
 }
 
 
@@ -226,7 +221,7 @@ def _large(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def _ignores_rounding(exercise: Exercise, case: Case) -> bool:
-    """Tell whether the oracle's result is insensitive to rounding errors in the inputs. For sin(1e6), it is not."""
+    """Tell whether rounding errors in the inputs hardly change the oracle's result. They change sin(1e6)."""
 
     def change(tensor: Tensor) -> Tensor:
         errors = 1 + 1e-6 * (-1.0) ** torch.arange(tensor.numel()).view(tensor.shape)
@@ -321,7 +316,7 @@ def _is_same(a: Case, b: Case) -> bool:
 
 
 def _form(case: Case) -> tuple[list, ...]:
-    """Return what `values_identical` ignores: dtypes, layouts, key orders, and whether parameters require gradients."""
+    """Return dtypes, memory layouts, key orders and `requires_grad`, because `values_identical` ignores them."""
     models = [a for a in case.args if isinstance(a, nn.Module)]
     return (
         [(t.dtype, t.stride()) for t in tensors_of(case)],
@@ -351,9 +346,9 @@ def derived_cases(exercise: Exercise, name: str) -> list[Case]:
 def call_sequences(exercise: Exercise) -> list[list[Case]]:
     """Return sequences of calls to one object.
 
-    Each sequence starts with one case and continues with other sizes or arguments. It ends with two calls on its first
-    case, or with one call if the exercise has a `parse_result`. Before the last call, the previous result is
-    overwritten.
+    Each sequence starts with one case and continues with other sizes or arguments. At the end, the first
+    case is called twice more, or once more if the exercise has a `parse_result`. Before the last call, the result of
+    the previous call is overwritten.
     """
     sequences = []
     bases = base_cases(exercise)
@@ -365,7 +360,7 @@ def call_sequences(exercise: Exercise) -> list[list[Case]]:
         if exercise.kind != "module":
             steps += [other for other in bases if other is not base][:1]
             steps += [replace(first, args=tuple(map(_with_other_numbers, first.args)))]
-        else:  # a second object of the class, with different constructor arguments, preferably many
+        else:  # add an object of the class that is built with other constructor arguments, preferably with many
             others = (c for c in cached_cases(exercise, 0) if c.fill and not c.train and c.init != base.init)
             steps += sorted(others, key=lambda c: len(c.init), reverse=True)[:1]
             # Each call gets different parameters, as after a training step.
@@ -390,13 +385,13 @@ def _with_other_numbers(argument: Any) -> Any:
 
 
 def _with_own_modules(case: Case) -> Case:
-    """Return the case with copies of its modules, because a call changes them."""
+    """Return the case with copies of its modules, so that a call cannot change the original modules."""
     args = tuple(copy_value(a) if isinstance(a, nn.Module) else a for a in case.args)
     return replace(case, args=args)
 
 
 def cases_without_generator(exercise: Exercise) -> list[Case]:
-    """Return cases in which an optional generator is None. The answer should then use torch's global generator."""
+    """Return cases that pass None as the optional generator. The answer should then use torch's global generator."""
     optional = exercise.kind == "function" and [
         n for n, p in inspect.signature(exercise.oracle).parameters.items() if n == "generator" and p.default is None
     ]

@@ -18,8 +18,9 @@ from utils.exercises.exercise import Case, Exercise
 from utils.exercises.sweep_cases import LARGE, LENGTHS, free_sizes
 from utils.exercises.sweep_options import small_inputs
 
-MOST = 4096  # the largest size that this module tests; longer texts take too long
-# The first positive integer that each dtype cannot represent. It is tested if the answer's code contains the dtype.
+MOST = 4096  # the largest size that this module tests; longer texts, for example, would take too long
+# For each dtype, the smallest positive integer that it cannot represent. If the answer's code contains the dtype, a
+# size above this integer is tested.
 FIRST_ROUNDED = {"uint8": 256, "int8": 128, "bfloat16": 257, "float16": 2049, "half": 2049}
 
 
@@ -36,7 +37,10 @@ class Limit(NamedTuple):
 
 
 def find_limits(code: CodeTraits) -> list[Limit]:
-    """Find the limits in an answer's code. Return those above the sizes in the other sweeps, up to `MOST`."""
+    """Return the limits in an answer's code, if their sizes are above `LARGE` and at most `MOST`.
+
+    The other sweeps already exceed smaller limits.
+    """
     dtypes = (Limit(name, n + 1) for name, n in FIRST_ROUNDED.items() if re.search(rf"\.{name}\b", code.source))
     numbers = (Limit(text, n + 1) for text, n in sorted(code.limits, key=lambda limit: limit[::-1]))
     return [limit for limit in (*dtypes, *numbers) if LARGE < limit.size <= MOST]

@@ -35,12 +35,13 @@ POSITIVE = (0.03, 1.0, 2.5)  # values of an argument that must be above 0
 VALUES = {"p": (0.0, 0.97), "eps": (0.0, 1e-9, 0.3)}  # values of the arguments with these names
 RATES = ("dropout",)  # not varied: at 0, dropout changes nothing, and the exercise's own cases use other rates
 WIDTH = 1040  # a width that is larger than every width in the lessons
-SMALL = 1e-3  # multiplies the inputs; their variance becomes so small that an added eps changes the result
-IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)  # token ids; the pair key a * 256 + b confuses (1, 0) with (0, 256)
+SMALL = 1e-3  # the factor for the inputs; their variance becomes so small that adding eps changes the result
+# Token ids. An answer that encodes a pair of ids as a * 256 + b confuses (1, 0) with (0, 256).
+IDS = (0, 1, 2, 255, 256, 257, 512, 70_000)
 
 
 def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set every argument and setting that is a float to other values, one at a time."""
+    """Yield cases in which one float argument or float setting has another value."""
     for name, value in argument_values(exercise, case).items():
         if type(value) is float:
             for new in (*VALUES.get(name, POSITIVE), 0.7 * value + 0.0313):
@@ -55,14 +56,14 @@ def numbers(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def ones(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set every argument that is an integer above 1 to 1, one at a time."""
+    """Yield cases in which one integer argument above 1 is replaced by 1."""
     for name, value in _integers(exercise, case):
         if value > 1:
             yield with_argument(exercise, case, name, 1)
 
 
 def zero_counts(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Set every argument that is a positive integer to 0, one at a time."""
+    """Yield cases in which one positive integer argument is replaced by 0."""
     for name, value in _integers(exercise, case):
         if value > 0:
             yield with_argument(exercise, case, name, 0)
@@ -131,7 +132,10 @@ def layouts(exercise: Exercise, case: Case) -> Iterator[Case]:
 
 
 def lists(exercise: Exercise, case: Case) -> Iterator[Case]:
-    """Replace each list of ids with a longer list that includes 0 and large ids. Take new pairs from that list."""
+    """Replace each list of ids with a longer list, which can contain 0 and large ids.
+
+    Replace each pair of ids with two ids from the longer list.
+    """
     arguments = argument_values(exercise, case)
     if not any(_are_ids(value) and isinstance(value, list) for value in arguments.values()):
         return

@@ -16,8 +16,8 @@ from utils.explore.tokenization import encode, require_tokenizer
 from utils.show.tokenization import chip_text, decode_token, quote_token
 from utils.show.widget import Widget, make_widget, parse_text
 
-NAMED = 1000  # number of most likely tokens whose names are sent to the browser
-CHIPS = 60  # the browser shows at most this many tokens, from the end of a text
+NAMED = 1000  # the browser receives the names of this many tokens, the most likely ones
+CHIPS = 60  # the browser shows only the last tokens of a text, at most this many
 KS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 
 
@@ -134,8 +134,9 @@ def pack_descending(values: np.ndarray) -> bytes:
 
     Each number is mapped to an integer, and larger numbers get larger integers. Only the differences between successive
     integers are stored. Each difference takes as many bytes as it needs, with seven bits per byte and the lowest bits
-    first. The eighth bit is set in all bytes except the last. A difference of 0 is followed by its number of
-    repetitions, because most tokens of the small GPT-2 have equal logits.
+    first. The eighth bit is set in all bytes except the last. Successive differences of
+    0 are stored as a single 0 and their count. This saves space, because most tokens of the small GPT-2 have equal
+    logits.
     """
     bits = (values.astype(np.float32) + 0.0).view(np.int32).astype(np.int64)
     ordered = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)

@@ -8,7 +8,7 @@ START = {"positions": 64, "bases": [2, 10, 100, 1000, 10000, 100000], "widths": 
 
 
 def positions() -> Widget:
-    """Show the dot product of each position's encoding with that of position 0. Sliders set base and width.
+    """Show the dot product of each position's encoding with the encoding of position 0. Sliders set base and width.
 
     The static version is `show.lines(distances, {"dot product": …})`.
 

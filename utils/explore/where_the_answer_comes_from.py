@@ -15,7 +15,9 @@ from utils.show.text_format import token_label
 from utils.show.widget import Widget, make_widget, parse_text
 
 MOST = 24  # the maximum number of tokens in a sentence, because the table has a button for each token and block
-AT_ONCE = 5e9  # the limit for parameters × tokens × (block, position) pairs; a table at the limit takes about a second
+# The whole table is computed at once if parameters × tokens × (block, position) pairs does not exceed this limit. A
+# table at the limit takes about a second.
+AT_ONCE = 5e9
 
 Result = dict[str, Any]
 

@@ -232,9 +232,9 @@ def solution(exercise: Any = None, **value: Any) -> Note:
 def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Exercise:
     """Return the exercise that a call to `hint` or `solution` names.
 
-    If the caller passes a value, the exercise has the name of the caller's variable that contains this value.
-    If several variables contain the value, for example because all of them are still `...`, use the variable
-    on the calling line.
+    If the caller passes a value, find the caller's variable that contains the value. The exercise has the same name as
+    this variable. If several variables contain the value, for example because all of them are still `...`, use the
+    variable on the calling line.
 
     Raises:
         _BadCall: the call does not name exactly one exercise.
@@ -268,8 +268,8 @@ def yours(name: str) -> Any:
     """Return the learner's own function or class from an earlier lesson, if it passes its check.
 
     Otherwise, return the reference answer from `solutions/` and print the reason. Look for the learner's lesson in
-    the notebook's folder, then in a sibling folder with the lesson's name (nbgrader gives each lesson its own folder),
-    then in `course/`.
+    three places: the notebook's folder, a sibling folder with the lesson's name, and `course/`. The sibling folder is
+    needed because nbgrader gives each lesson its own folder.
 
     Raises:
         UnknownExercise: no exercise has this name.
@@ -324,7 +324,7 @@ def _find_own_answer(exercise: Exercise) -> tuple[Any, str]:
             answer = getattr(lessons.load_lesson(path), exercise.name)
         except lessons.LessonError as error:
             return None, str(error)
-        except AttributeError as error:  # its __cause__ is the error that prevented the definition, if any
+        except AttributeError as error:  # if an error prevented the definition, it is the __cause__
             return None, f"{error}." if error.__cause__ else f"{path.name} does not define it."
         report = diagnose(exercise, answer)
         if report:

@@ -118,7 +118,10 @@ class Computation:
         return constants
 
     def _find_leading(self) -> set[int]:
-        """Return the calls that lead to a later milestone than their `ancestors`. Their results count as correct."""
+        """Return the calls that lead to a new milestone. Their results count as correct.
+
+        A milestone is new if it is later than all `ancestors` of the call.
+        """
         furthest = [-1] * len(self.calls)  # for each call, the last milestone that its result leads to
         for i in reversed(range(len(self.calls))):
             k = self.reached[i]
@@ -144,7 +147,10 @@ class Computation:
         return is_float(self.calls[i].value)
 
     def is_right(self, i: int) -> bool:
-        """Tell whether a result is right: all or part of an expected value, a step towards it, a constant or a mask."""
+        """Tell whether the result of a call counts as right.
+
+        The right results are expected values, parts of milestones, steps towards a milestone, constants and masks.
+        """
         return self._right[i]
 
     @cached_property
@@ -161,7 +167,8 @@ class Computation:
         value, name = self.calls[i].value, self.calls[i].name
         if value is None:
             return False
-        # A value with few distinct numbers can match by coincidence, so it counts only if the functions are the same.
+        # A value with few distinct numbers can match by coincidence. Such a match counts only if the same torch
+        # function computed both values.
         others = zip(self.others, self._telling_others)
         return any(
             match(value, other, self.atol) for (function, other), telling in others if function == name or telling
@@ -172,12 +179,12 @@ class Computation:
         return any(self.is_number(j) and c.line == self.calls[i].line for j, c in enumerate(self.calls) if j != i)
 
     def continues_on_its_line(self, i: int) -> bool:
-        """Tell whether a later call on the same line computes other numbers from a call's result."""
+        """Tell whether a later call on the same line as call `i` computes new numbers from its result."""
         later = (self.calls[j] for j in self.descendants(i)[1:] if self.is_number(j))
         return any(call.line == self.calls[i].line and call.name not in VIEWS for call in later)
 
     def last_input(self, i: int) -> int | None:
-        """Return the last milestone among the direct inputs of a call."""
+        """Return the last milestone that a direct input of a call reaches, or None."""
         return max((k for j in self.inputs[i] if (k := self.reached[j]) is not None), default=None)
 
     def final_call(self, result: Tensor | None) -> int:
@@ -218,7 +225,7 @@ class Computation:
         return harmless
 
     def _is_earlier(self, i: int, j: int) -> bool:
-        """Tell whether call `i` reaches a milestone that is earlier than one that call `j` depends on."""
+        """Tell whether call `j` depends on a later milestone than the milestone that call `i` reaches."""
         k = self.reached[i]
         return k is not None and k < max(self.ancestors(j), default=-1)
 
@@ -228,7 +235,7 @@ class Computation:
         return not sources or any(s is not None and value is not None and value.numel() < s.numel() for s in sources)
 
     def _is_filled_later(self, i: int) -> bool:
-        """Tell whether a call writes into a tensor that a later call writes into again."""
+        """Tell whether a call writes into a tensor, and a later call writes into the same tensor."""
         is_write = [call.name == "setitem" for call in self.calls]
         return is_write[i] and any(is_write[j] and i in self.inputs[j] for j in range(i + 1, len(self.calls)))
 
@@ -261,9 +268,10 @@ class Computation:
         return sorted(found)
 
     def most_similar(self, i: int, candidates: Sequence[int]) -> int | None:
-        """Return the milestone that shares the most numbers with the result of call `i`, if it shares at least half.
+        """Return the candidate milestone that has the most numbers in common with the result of call `i`.
 
-        Otherwise, return the first milestone that is proportional to the result, or None.
+        If they have fewer than half of the numbers in common, return the first candidate that is proportional to the
+        result, or None.
         """
         value = self.calls[i].value
         shares = {k: share_of_equal_numbers(value, self.milestones[k].value) for k in candidates}
@@ -275,8 +283,8 @@ class Computation:
     def without_operands(self, i: int, size: int) -> int:
         """Return the call that computes `size` numbers from the result of call `i` and other values.
 
-        If there is none, return `i`. For example, the result of `i` may already have `size` numbers, or a later call
-        may stack it with other rows or entries.
+        If there is no such call, return `i`. This happens, for example, if the result of `i` already has `size`
+        numbers, or if a later call only stacks it with other rows or entries.
         """
         sizes = [0 if call.value is None else call.value.numel() for call in self.calls]
         if sizes[i] in (0, size):
@@ -294,7 +302,7 @@ class Computation:
         return self.with_origins(milestones | origins) if origins else milestones
 
     def skips_a_step(self, k: int, later: int) -> bool:
-        """Tell whether a required milestone that is not a leaf lies between milestones `k` and `later`."""
+        """Tell whether there is a required milestone between milestones `k` and `later`. Leaves do not count."""
         between = self.milestones[k + 1 : later] if k not in self.milestones[later].parents else []
         return any(not (m.is_optional or m.is_leaf) for m in between)
 
@@ -312,7 +320,10 @@ class Computation:
         return max(filter(self.is_idle, trace_back(self.inputs, [i])), default=None)
 
     def is_idle(self, i: int) -> bool:
-        """Tell whether a call is arithmetic without effect: its result equals an input or an input's milestone."""
+        """Tell whether a call is arithmetic that changes nothing.
+
+        The result of such a call equals an input or an argument, or reaches the same milestone as an input.
+        """
         reached, value = self.reached[i], self.calls[i].value
         if self.calls[i].name not in ARITHMETIC:
             return False

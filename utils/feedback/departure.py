@@ -44,7 +44,7 @@ from utils.feedback.phrases import operation_text
 from utils.feedback.repair import Repair, Repairer
 from utils.feedback.report import TraceLine
 
-COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # not the cause of wrong numbers
+COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # they never cause wrong numbers
 
 
 def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departure] | None:
@@ -176,7 +176,10 @@ class _Explanation:
         return Departure(sentence, self._trace_lines(line, "enough digits"))
 
     def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
-        """Report that the result is right without the steps after call `source` (milestone `k`) up to call `i`."""
+        """Report that the steps after call `source` make the result wrong.
+
+        Call `source` gives milestone `k`, and call `i` is the last of these steps.
+        """
         line = self.calls[i].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
         where = self._region_text(first, i, self.calls[source].line == line)
@@ -194,7 +197,10 @@ class _Explanation:
         return [j for j in path if j == i or not self.computation.is_right(j)]
 
     def _region_text(self, first: int, last: int, follows: bool) -> str:
-        """Name the lines or operations between two calls. `follows`: the previous sentence names the same line."""
+        """Name the lines or operations between two calls.
+
+        `follows` tells whether the previous sentence names the same line.
+        """
         if self.calls[first].line != self.calls[last].line:
             return f"the computation from {self._line(first)} to {self._line(last)}"
         is_direct = self.calls[last].is_direct
@@ -209,7 +215,10 @@ class _Explanation:
         return self._line(last, is_direct and self.computation.has_other_steps(last))
 
     def _source_text(self, source: int, k: int) -> tuple[str, str]:
-        """Return "Line 3 gives the scores" and ", as it should"; the second text is "" if this is uncertain."""
+        """Return two texts, such as "Line 3 gives the scores" and ", as it should".
+
+        The second text is "" if it is uncertain whether the value is right.
+        """
         start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
         is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
         is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional

@@ -184,7 +184,7 @@ def _praise(probe: Probe) -> str:
 
 
 def _todo_message(probe: Probe) -> str | None:
-    """Return the message for an answer that is unfinished or partly unfinished; None if it is complete."""
+    """Return a message if the answer, or a part of it, is unfinished; return None if it is complete."""
     name = probe.exercise.name
     unfinished = [f.todo for t in probe.trials if (f := t.yours.failure) and f.todo is not None]
     if not unfinished:
@@ -210,7 +210,7 @@ def _all_right(probe: Probe, gradients: bool) -> bool:
 
 
 def _is_nearly_right(probe: Probe) -> bool:
-    """Tell whether the results are so close to the expected ones that other inputs could hide the difference."""
+    """Tell whether the results are almost right. With other inputs, such a small difference could go unnoticed."""
     atol = 100 * probe.exercise.atol
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 

@@ -53,7 +53,7 @@ def diagnose_notebook_globals(probe: Probe, trial: Trial) -> str | None:
     """Check that the answer does not use a notebook variable where it should use an argument or its own parameter."""
     traits = probe.runner.inspect_code()
     for name, kind in traits.notebook_globals:
-        if not kind:  # reading any other value, such as a table of settings, is wrong only if an argument is unused
+        if not kind:  # another kind of value, such as a table of settings, is wrong only if an argument is unused
             if traits.unused_arguments:
                 return (
                     f"Your code uses the notebook's variable `{name}`, but never its argument"
@@ -101,8 +101,8 @@ def diagnose_exception(probe: Probe, trial: Trial) -> str | None:
     return f"{call} stopped{place} with {article(failure.type)}: {why}{hint}"
 
 
-# Maps the results of `raised_by_own_code` to explanations of the learner's own `raise` or `assert`. These explanations
-# apply if the oracle accepts the input.
+# The keys are the results of `raised_by_own_code`. Each text explains an exception that the learner's own `raise` or
+# `assert` raised, although the oracle accepts the input.
 _OWN_EXCEPTIONS = {
     "validation": "was rejected{place}: {error}. This input is valid; is the condition too strict?",
     "condition": (
@@ -256,7 +256,7 @@ def changed_mode_text(probe: Probe, trial: Trial) -> str:
 
 
 def diagnose_gradients(probe: Probe, trial: Trial) -> str | None:
-    """Check that gradients reach every input and parameter that they reach in the oracle."""
+    """Check that the answer's gradients reach each input and parameter that the oracle's gradients reach."""
     if not probe.exercise.requires_gradients or not probe.has_correct_values:
         return None
     if trial.yours.backward and not trial.expected.backward:
@@ -285,8 +285,8 @@ def diagnose_unused_inputs(probe: Probe, trial: Trial) -> str | None:
         return None
     if _CUTS_GRADIENT.search(probe.runner.inspect_code().source):
         return None  # the result may depend on inputs that no gradient reaches
-    # For each input or parameter: a list with an entry for each case in which it influences the expected result. An
-    # entry tells whether the answer's gradient reaches the input or parameter.
+    # Each input or parameter has one entry for each case in which it influences the expected result. The entry is True
+    # if the answer's gradient reaches the input or parameter.
     reached: dict[str, list[bool]] = {}
     for t in probe.trials:
         if t.expected.failure:

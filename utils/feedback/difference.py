@@ -57,8 +57,8 @@ def _numbers_in(trial: Trial) -> int:
 def differing_parts(probe: Probe, trial: Trial) -> list[ResultPart]:
     """Return the parts of a result that differ from the expected result.
 
-    A tuple's last part comes first, because it usually contains the attention weights, which explain more. Facts
-    come last, because they may be consequences of wrong numbers.
+    The last part of a tuple comes first: it usually contains the attention weights, which explain a mistake better than
+    the other parts. Facts come last, because they may be consequences of wrong numbers.
     """
     parts = [p for p in probe.result_parts(trial) if p.yours.shape == p.expected.shape]
     parts = parts if isinstance(trial.expected.value, dict) else parts[::-1]

@@ -43,8 +43,9 @@ def wrong_step(computation: Computation, wrong: int, following: int, furthest: i
     """Return the call that should give the milestone `following`; the search starts at the call `wrong`.
 
     The answer may contain correct steps that the expected computation lacks. Therefore, choose a later call if its
-    result is proportional to the milestone, or much more similar to it than the first call's result is. If the answer
-    has not reached any milestone yet, a slightly more similar result is enough for a later call on the same line.
+    result is proportional to the milestone, or if it resembles the milestone much more than the first call's result
+    does. If the answer has not reached any milestone yet, choose a later call on the same line even if its result is
+    only slightly more similar.
     """
     best = first = _step_of_size(computation, wrong, following, furthest)
     value, expected = computation.calls[first].value, computation.milestones[following].value
@@ -62,7 +63,7 @@ def wrong_step(computation: Computation, wrong: int, following: int, furthest: i
 
 
 def _step_of_size(computation: Computation, wrong: int, following: int, furthest: int) -> int:
-    """Return the first call, from `wrong` on, whose result has the size of an expected value."""
+    """Start at call `wrong`, and return the first call whose result has the size of an expected value."""
     milestones = computation.milestones
     allowed = [m.value for m in (milestones[furthest:] if furthest >= 0 else [milestones[following]])]
     value = computation.calls[wrong].value
@@ -74,7 +75,11 @@ def _step_of_size(computation: Computation, wrong: int, following: int, furthest
 
 
 def _wrong_divisor(computation: Computation, wrong: int, following: int) -> int:
-    """Return call `wrong`, or the next wrong call if `wrong` gives the right divisor for milestone `following`."""
+    """Return the first call, from `wrong` on, that does not give the right divisor.
+
+    With the right divisor, the answer's division gives milestone `following`. If there is no such division, return
+    `wrong`.
+    """
     expected, calls = computation.milestones[following].value, computation.calls
     path = computation.descendants(wrong)
     division = next((i for i in path if calls[i].name in ("div", "truediv")), None)

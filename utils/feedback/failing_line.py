@@ -149,7 +149,7 @@ def explain_none(failure: Failure) -> str:
 
 
 def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield (operation, operand) for each operand that may be the None mentioned in an error's text."""
+    """Yield (operation, operand) for each operand that may be None, according to the error's text."""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", text)
     binary = re.search(r"unsupported operand type\(s\) for (\S+?)=?: '(\w+)' and '(\w+)'", text)
     for n in nodes:
@@ -172,7 +172,10 @@ def _users_of_none(text: str, nodes: list[ast.AST]) -> Iterator[tuple[ast.AST, a
 
 
 def _origin_of_none(expression: ast.expr, tree: ast.Module) -> tuple[str, str]:
-    """Return a clause and a sentence about where a None comes from. The clause assumes that the expression is None."""
+    """Return a clause and a sentence that explain why an expression may be None.
+
+    Use the clause only if the expression is certainly None.
+    """
     if isinstance(expression, ast.Attribute) and expression.attr == "grad":
         return "", " A tensor has a `.grad` only after `backward` has computed it, and `zero_grad()` removes it again."
     if isinstance(expression, ast.Attribute):

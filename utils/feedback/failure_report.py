@@ -41,7 +41,7 @@ TABLE_SIZE = 6  # for a misconception, show the largest failing case with at mos
 
 
 def _with_table(probe: Probe, broken: Report) -> Report:
-    """Add a table of the first case on which the broken property leads to this message."""
+    """Add a table of the first case that leads to the same message about the broken property."""
     shown = select_table_trial(probe)
     for trial in probe.trials if shown else ():
         alone = report_broken_property(Probe(probe.exercise, probe.runner, [trial]))
@@ -92,7 +92,7 @@ def _is_right_in_training(probe: Probe, misconception: str | None) -> bool:
     return same is None or not is_right(lambda case: cached_misconception_result(exercise, same, case))
 
 
-# The first message is for faults in results, the second for a broken property, which may have nothing to do with modes.
+# The first message is for wrong results. The second is for a broken property, which need not depend on the mode.
 _MODES = (
     "In training mode, your result is right, so the mistake depends on the mode. This is wrong in eval mode: {message}",
     "{message} In training mode, your results are right, so at least one mistake depends on the mode.",

@@ -18,7 +18,7 @@ from utils.exercises.sweep_cases import TOLERANCE, base_cases, derived_cases
 def find_wrong_gradient(exercise: Exercise, runner: Runner) -> str | None:
     """Compare gradients with the oracle's, and return a message about the first wrong gradient.
 
-    A gradient is wrong if the answer treats an intermediate value as a constant.
+    A gradient is wrong, for example, if the answer treats an intermediate value as a constant.
     """
     for case in (*base_cases(exercise), *derived_cases(exercise, "tokens")[:1]):
         gradients = runner.compute_gradients(case)
@@ -35,7 +35,7 @@ def find_wrong_gradient(exercise: Exercise, runner: Runner) -> str | None:
 
 
 def find_infinite_gradient(exercise: Exercise, runner: Runner) -> Trial | None:
-    """Return the first trial in which a gradient is nan or inf but the oracle's gradient is finite."""
+    """Return the first trial in which a gradient of the answer is nan or inf, although the oracle's is finite."""
     zeros, ties, large = (derived_cases(exercise, sweep) for sweep in ("zeros", "ties", "large"))
     for case in (*zeros, *ties, *large[:1]):  # the other large inputs may overflow
         yours = parse_observation(exercise, case, runner.run(case, RunOptions(gradients=True)))

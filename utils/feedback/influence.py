@@ -26,7 +26,8 @@ def influence_text(probe: Probe, wrong: list[Trial]) -> str:
     Returns:
         A sentence with a leading space, or "" if no such part is found.
     """
-    # In a case with a note, such as "with large scores", an influence can be too small to change a float.
+    # Leave out cases with a note, such as "with large scores": there, a change of an input can have an effect that is
+    # too small to change a float.
     usable = [t for t in wrong if not (t.yours.failure or t.expected.failure or t.case.note)]
     if probe.exercise.kind == "value":
         return ""
@@ -66,7 +67,7 @@ def _is_proved(probe: Probe, trial: Trial, name: str, places: Tensor, is_missing
 
 
 def _change(probe: Probe, case: Case, name: str, places: Tensor) -> Case | None:
-    """Return a copy of the case with other numbers in those rows of argument `name` that `places` marks."""
+    """Return a copy of the case in which argument `name` has other numbers in the rows marked by `places`."""
     value = probe.bind_arguments(case)[name]
     changed = torch.where(places[..., None], 1.5 - 2 * value, value)
     args = tuple(changed if a is value else a for a in case.args)
@@ -84,7 +85,7 @@ def _sentence(name: str, places: Tensor, is_missing: bool) -> str:
 
 
 def _index_text(places: Tensor) -> tuple[str, bool]:
-    """Write an index for the marked places, such as "0, :". Also return whether it covers all of them."""
+    """Write an index for the marked places, such as "0, :". Also return whether the index covers all marked places."""
     indices = places.nonzero()
     common = [int(column[0]) if len(column.unique()) == 1 else None for column in indices.unbind(1)]
     region = tuple(slice(None) if i is None else i for i in common)

@@ -18,7 +18,7 @@ from utils.exercises.probe import Probe, Trial
 from utils.exercises.runner import RESULT_ONLY
 
 ATOL = 1e-4
-NEAR_ZERO = 1e-6  # the tolerance near zero, because a later division may enlarge a small difference
+NEAR_ZERO = 1e-6  # the tolerance near zero; it is small, because a later division may enlarge a small difference
 MOST_LEAF_CALLS = 10
 FEWEST = 6  # the fewest numbers for `similarity`; two random tensors with 6 numbers have a mean absolute cosine of 0.34
 UNRELATED = 0.3  # a bound of `similarity`
@@ -132,7 +132,10 @@ def is_slice_size(value: Tensor, milestone: Tensor) -> bool:
 
 
 def has_slice_shape(value: Tensor, milestone: Tensor) -> bool:
-    """Tell whether a value has as many entries as a milestone, or the axis sizes of one of its slices in any order."""
+    """Tell whether a value has as many entries as a milestone, or the shape of a slice of the milestone.
+
+    The axes of the slice may be in a different order, and axes of size 1 do not count.
+    """
     sizes = sorted(size for size in value.shape if size > 1)
     shapes = [milestone.shape, *(milestone.select(axis, 0).shape for axis in range(milestone.dim()))]
     return value.numel() == milestone.numel() or any(sizes == sorted(n for n in shape if n > 1) for shape in shapes)
@@ -244,7 +247,7 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
 
 
 def ambiguity(trial: Trial) -> tuple:
-    """Return a sort key that is low if different computations probably give different results on this trial."""
+    """Return a sort key. It is low for trials on which different computations probably give different results."""
     tensors = collect_tensors([*trial.case.args, trial.expected.value])
     sizes = [size for tensor in tensors for size in set(tensor.shape)]
     equal_axes = sum(tensor.dim() - len(set(tensor.shape)) for tensor in tensors)
@@ -276,9 +279,10 @@ def trace_back(inputs: Sequence[Sequence[int]], starts: Iterable[int], stops: Co
 
 
 def _without_untelling(milestones: list[Milestone], arguments: list[Tensor]) -> list[Milestone]:
-    """Remove milestones that an unrelated value could match by coincidence, from `parents` too.
+    """Remove milestones that an unrelated value could match by coincidence.
 
-    Also remove optional milestones that equal an argument, because no line needs to compute them.
+    Remove them from `parents` too. Also remove optional milestones that equal an argument, because no line needs to
+    compute them.
     """
     is_given = [m.is_optional and any(match(a, m.value) for a in arguments) for m in milestones]
     kept = [k for k, m in enumerate(milestones) if is_telling(m.value) and not is_given[k]]

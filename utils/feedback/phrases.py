@@ -203,7 +203,10 @@ def dtype_reason_text(yours: Tensor, expected: Tensor, input_dtypes: Collection[
 
 
 def actual_parameters_text(yours: dict, extra: list[str]) -> str:
-    """List the unexpected parameters of an object that lacks a parameter. If there are none, list all parameters."""
+    """Describe the parameters of an object that lacks an expected parameter.
+
+    Name its unexpected parameters. If it has none, name all its parameters.
+    """
     if extra:
         return f"it has {name_list_text(extra)} instead"
     if yours:
@@ -214,7 +217,7 @@ def actual_parameters_text(yours: dict, extra: list[str]) -> str:
 def missing_parameters_text(missing: list[str], yours: Collection[str], expected: Collection[str]) -> str:
     """Explain why torch may not find the layers in a list, in a sentence with a leading space.
 
-    Return "" if the object has an unexpected parameter, or if every layer of a list still has a parameter.
+    Return "" if the object has an unexpected parameter, or if no layer in a list has lost all its parameters.
     """
     if not set(yours) <= set(expected):
         return ""
@@ -228,9 +231,9 @@ def missing_parameters_text(missing: list[str], yours: Collection[str], expected
 
 
 def expected_parameters_text(expected: dict, extra: list[str]) -> str:
-    """Say which parameters a module should have. It also has other parameters: `extra`.
+    """Name the expected parameters of a module that has the unexpected parameters `extra`.
 
-    Suggest a buffer, unless the extra parameters belong to an additional layer.
+    Suggest a buffer, unless the unexpected parameters belong to an additional layer.
     """
     listed = f"It should have only {name_list_text(expected)}" if expected else "It should have none"
     if expected and all("." in name for name in extra):  # a dotted name belongs to an additional layer

@@ -1,4 +1,4 @@
-"""Define properties: claims that must be true of every result of an answer, in addition to agreement with the oracle.
+"""Define properties, which are claims that every result of an answer must satisfy.
 
 A property is a function of a `Probe`. If the claim is false, the function returns a sentence; otherwise, it returns
 None. Properties explain wrong results ("a row does not sum to one"). They also reject wrong answers that agree with the
@@ -54,8 +54,8 @@ def rows_sum_to_one(part: int | None = None) -> Property:
 def causal(argument: int = 0, axis: int = -2, scale: float = 1e6) -> Property:
     """Check that a later token does not change the results of earlier positions.
 
-    The answer runs on the original inputs and on inputs `scale` times as large. With large inputs, a score that was
-    masked with a low but finite number becomes visible.
+    The answer runs on the original inputs and on inputs `scale` times as large. The large inputs reveal a mask that
+    uses a finite number such as -1e9 instead of minus infinity.
     """
 
     def broken(probe: Probe) -> str | None:
@@ -85,7 +85,7 @@ def _past_changed(probe: Probe, trial: Trial, argument: int, axis: int, factor: 
 def _find_effect(
     probe: Probe, before: Observation, case: Case, changed: Case, select: Callable[[Tensor], Tensor]
 ) -> list[Tensor] | None:
-    """Return the selected part of the results for `case` and for `changed`, or None if the two parts are equal.
+    """Compare a part of two results: for `case` and for `changed`. Return both parts, or None if they are equal.
 
     To prove that the change is the cause, the answer runs on the unchanged case again. If this run also gives a
     different result, return None: the answer may keep values between calls, so the cause is unknown.
@@ -178,7 +178,7 @@ def _all_finite(value: Any) -> bool:
 
 
 def moves_with_its_module(probe: Probe) -> str | None:
-    """Check that a module's tensors move with the module to another device, or are created on the input's device."""
+    """Check that a module works on any device: its tensors must move with it or be created on the input's device."""
     for trial in _representative_trials(probe.trials):
         result = probe.runner.run_on_fake_device(trial.case)
         if result.unmoved_tensor:
@@ -227,7 +227,7 @@ def _representative_trials(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _select_trials(probe: Probe, fits: Callable[[Case], bool]) -> list[Trial]:
-    """Return trials whose cases satisfy `fits`: two of each kind if all values are correct, otherwise all of them."""
+    """Return the trials whose cases satisfy `fits`. If all values are correct, return at most two of each kind."""
     trials = [trial for trial in probe.trials if fits(trial.case)]
     return _representative_trials(trials) if probe.has_correct_values else trials
 
@@ -265,7 +265,7 @@ def draws_nothing(why: str) -> Property:
 
 
 def refuses(init: tuple, shape: tuple, why: str) -> Property:
-    """Check that the answer raises a ValueError for an invalid input, and not, for example, a shape error from torch.
+    """Check that an invalid input raises a ValueError, and not another error, such as a shape error from torch.
 
     Args:
         init: the constructor's arguments.

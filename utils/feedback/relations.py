@@ -1,4 +1,4 @@
-"""Find a simple relation between the wrong numbers and the expected numbers that suggests the mistake.
+"""Find a simple relation between wrong and expected numbers, because such a relation suggests the mistake.
 
 Each finder gets all wrong results of an answer. It returns a sentence only if its relation holds for all of them.
 """
@@ -29,7 +29,7 @@ class Relation(NamedTuple):
 
 def find_relation(probe: Probe, wrong: list[Trial]) -> Relation | None:
     """Return the first relation that holds for every wrong result, or None."""
-    reported = select_reported_trial(wrong) if wrong else None  # sentences about "this case" refer to the first pair
+    reported = select_reported_trial(wrong) if wrong else None  # in a sentence, "this case" means the first pair
     wrong = sorted(wrong, key=lambda trial: trial is not reported)
     parts = [(trial, part) for trial in wrong for part in _wrong_parts(probe, trial)]
     if parts and all(part.spec and part.spec.is_facts for _, part in parts):
@@ -88,7 +88,7 @@ def _factor(pairs: Pairs) -> str:
     if not all(abs(f) > 1e-6 and p.is_equal(p.yours, p.expected * f) for f, p in zip(found, pairs)):
         return ""
     if any(bool(((p.yours == 0) & (p.expected.abs() > 1e-6 * p.expected.abs().max())).any()) for p in pairs):
-        return ""  # a number that is wrongly 0 is not a multiple, even if all other numbers are
+        return ""  # if a number is wrongly 0, the result is not a multiple of the expected result
     constant = max(found) - min(found) < 1e-3
     if constant and abs(found[0] - 1) < 1e-3:
         return "The numbers are almost right. Is something small added during the computation, or are numbers rounded?"
@@ -109,7 +109,7 @@ _POWERS = {-1.0: "1/{}", 1.0: "{}", -0.5: "1/√{}", 0.5: "√{}", 2.0: "{}²", 
 
 
 def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
-    """Return text such as "1/√3, and `d_in` is 3" if the factors are a power of a named size; otherwise return ""."""
+    """Describe factors that are a power of a named size, as in "1/√3, and `d_in` is 3"; return "" for other factors."""
     found = []
     for power, form in _POWERS.items():
         for name in pairs[0].named_sizes():
@@ -123,7 +123,7 @@ def _power_of_a_size(factors: list[float], pairs: Pairs) -> str:
 
 
 def _as_power(factor: float) -> str:
-    """Write a factor as 1/n, 1/√n or √n, as in " (1/√3)"; return "" for an integer, or if no small integer n fits."""
+    """Write a factor as " (1/n)", " (1/√n)" or " (√n)". Return "" if it is an integer or no small integer n fits."""
     if math.isclose(factor, round(factor), rel_tol=1e-4):
         return ""
     for power, form in ((-1.0, "1/{}"), (-0.5, "1/√{}"), (0.5, "√{}")):
@@ -143,7 +143,8 @@ def _rounded(pairs: Pairs) -> str:
 def _offset(pairs: Pairs) -> str:
     errors = [p.yours - p.expected for p in pairs]
     found = [float(error.mean()) for error in errors]
-    # `is_equal` proves little if the offset is near the tolerance, so all errors must be within 5 % of the offset.
+    # If the offset is near the tolerance, `is_equal` proves little. So each error must also be close to the offset: the
+    # difference must be less than 5 % of the offset.
     if not all(
         p.expected.numel() > 1 and p.is_equal(p.yours, p.expected + o) and float((error - o).abs().max()) < abs(o) / 20
         for o, p, error in zip(found, pairs, errors)
@@ -153,7 +154,7 @@ def _offset(pairs: Pairs) -> str:
 
 
 def _argument(pairs: Pairs) -> str:
-    """Detect that the result is an argument, or that an argument was wrongly added, omitted or multiplied."""
+    """Detect that the result is an argument, or the expected result plus, minus or times an argument."""
     forms: tuple[tuple[str, Callable[[Tensor, Tensor], Tensor]], ...] = (
         ("It is the argument `{}`, unchanged.", lambda e, a: a),
         ("It is the argument `{}`, repeated.", lambda e, a: a.expand_as(e)),
@@ -193,7 +194,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _function(pairs: Pairs) -> str:
-    """Detect that a last step, such as softmax, is missing, or that there is one step too many."""
+    """Detect that the answer lacks a last step, such as softmax, or has one step too many."""
     for name, f in _FUNCTIONS.items():
         if "second-to-last" in name and any(p.expected.dim() < 2 for p in pairs):
             continue

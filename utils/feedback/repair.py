@@ -1,4 +1,4 @@
-"""Test which step of an answer is wrong: run the answer again with an expected value in place of one of its results.
+"""Find the wrong step of an answer: run it again, with an expected value in place of the result of one step.
 
 If the final result is then right, all later steps are right, so the mistake is in this step or before it. Lesson 13
 calls this method patching.
@@ -20,14 +20,14 @@ from utils.exercises.probe import Probe, Trial
 from utils.feedback.computation import Computation
 from utils.feedback.milestones import Milestone, expected_values, float_result
 
-FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search makes at most MOST_CALLS calls, or FEWEST_RUNS runs if that is more
-MOST_OTHERS = 2  # the maximum number of other wrong trials on which a repair is tested
+FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search stops after MOST_CALLS calls, but not before FEWEST_RUNS runs
+MOST_OTHERS = 2  # a repair is tested on at most this many other wrong trials
 Form = Literal["call", "loop", "slices"]
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A change that makes a wrong answer right: a milestone replaces the result of one step, and nothing else changes.
+    """A change of a single step that makes a wrong answer right: a milestone replaces the result of this step.
 
     Attributes:
         call: the index of the first call of the step; a step in a loop consists of several calls.
@@ -79,9 +79,9 @@ class Repairer:
     def _candidates(self) -> Iterator[Repair]:
         """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
 
-        Repairs that would make any answer right are left out: repairs of the answer's own result, and repairs that
-        put the expected result in place of a step. An optional milestone does not replace a correct result,
-        because some correct answers skip it.
+        Two kinds of repair are left out because they would make any answer right. One replaces the answer's final
+        result. The other puts the expected final result in place of a step. An optional milestone does not replace a
+        correct result, because some correct answers skip it.
         """
         computation = self.computation
         # Only a required milestone shows that a result is right. The answer's own result is wrong.
@@ -132,7 +132,7 @@ class Repairer:
 
 
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:
-    """Return the new result of each call that a repair changes; {} if the milestone's shape does not fit."""
+    """Map the index of each call that a repair changes to its new result; {} if the milestone's shape does not fit."""
     step, milestone = calls[repair.call], milestones[repair.milestone].value
     loop = [i for i, call in enumerate(calls) if (call.place, call.name) == (step.place, step.name)]
     axes = [axis for axis, size in enumerate(milestone.shape) if size == len(loop)]

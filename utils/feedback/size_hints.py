@@ -23,7 +23,7 @@ _INDEX_ERROR = re.compile(r"index -?\d+ is out of bounds for dimension \d+ with 
 
 
 def hard_coded_size_hint(probe: Probe, failed_trial: Trial) -> str:
-    """Ask about a number in the code that matches a size in the error and a size in a successful case.
+    """Ask about a number in the code if it is also a size in the error and a size in a successful case.
 
     Returns a sentence with a leading space, or "" if no number in the code can be the cause of the error.
     """
@@ -53,7 +53,7 @@ def has_hard_coded_size(source: str, shape: Sequence[int]) -> bool:
 
 
 def _literals(source: str) -> tuple[set[int], set[int]]:
-    """Return two sets of integers above 2 that occur in the code: possible sizes, and limits of `range` calls.
+    """Collect the integers above 2 in the code, in two sets: possible sizes, and limits of `range` calls.
 
     Factors (as in `4 * d`), axis numbers and default values are left out.
     """
@@ -92,7 +92,7 @@ def _sizes(probe: Probe, trial: Trial) -> set[int]:
 
 
 def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
-    """If the use of a size such as `len(x)` explains every wrong shape, ask whether the code should use another size.
+    """Ask whether a size in the code, such as `len(x)`, should be another size, if this explains every wrong shape.
 
     `len(x)` is the size of axis 0 of x. In each failing case, the wrong size must equal the size of this axis, and the
     expected size must equal the size of another axis of x. If the wrong size is the same in all failing cases, it must
@@ -121,7 +121,10 @@ def fixed_axis_hint(probe: Probe, reported: Trial) -> str:
 
 
 def _mismatch(probe: Probe, trial: Trial) -> set[int] | None:
-    """Return two sizes that should be equal: from torch's error, or from the result if only one axis is wrong."""
+    """Return two sizes that should be equal.
+
+    They come from torch's error, or from the only wrong axis of the result.
+    """
     if trial.yours.failure:
         return None if trial.expected.failure else _sizes_in_error(trial.yours.failure)
     for part in probe.result_parts(trial):
@@ -139,7 +142,7 @@ def _sizes_in_error(failure: Failure | None) -> set[int] | None:
 
 
 def _follows_axis(probe: Probe, trial: Trial, name: str, axis: int) -> bool:
-    """Make an axis of a failing trial longer, and tell whether the wrong size in the error grows too."""
+    """Make `axis` of the argument `name` longer, and tell whether a size in the error grows with it."""
     value = probe.bind_arguments(trial.case)[name]
     size, before = value.shape[axis], _sizes_in_error(trial.yours.failure)
     if not size or not before:
@@ -163,7 +166,10 @@ def _size_expressions(source: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _other_axis(probe: Probe, trial: Trial, name: str, axis: int, pair: set[int]) -> int | None:
-    """Return the argument's axis that has the expected size, if `axis` has the wrong size; None if ambiguous."""
+    """Return the axis of the argument that has the expected size.
+
+    Return None if there is not exactly one such axis, or if `axis` does not have the wrong size.
+    """
     value = probe.bind_arguments(trial.case).get(name)
     if not isinstance(value, Tensor) or axis >= value.dim():
         return None

@@ -87,7 +87,7 @@ def _without_facts(probe: Probe, trial: Trial) -> Any:
 
 
 def diagnose_shape(probe: Probe, trial: Trial) -> str | None:
-    """Check the shape of each tensor. If several cases are wrong, report only one with the fewest axes of size 1."""
+    """Check the shape of each tensor. If several cases are wrong, report only a case with the fewest axes of size 1."""
     counts = {id(t): _size_one_axes(probe, t) for t in probe.trials if _has_wrong_shape(probe, t)}
     if counts and counts.get(id(trial)) != min(counts.values()):
         return None
@@ -192,7 +192,10 @@ def shape_relation_text(yours: Sequence[int], expected: Sequence[int], spec: Spe
 
 
 def _joined_axes(yours: Sequence[int], expected: Sequence[int]) -> list[int]:
-    """Return the neighbouring axes of `expected` that `yours` merges, if all are longer than 1; otherwise return []."""
+    """Return the neighbouring axes of `expected` that `yours` merges into one axis.
+
+    The merged axes must all be longer than 1. If there are none, return [].
+    """
     for start, end in itertools.combinations(range(len(expected) + 1), 2):
         sizes, joined = expected[start:end], [*expected[:start], math.prod(expected[start:end]), *expected[end:]]
         if len(sizes) > 1 and min(sizes) > 1 and [*yours] == joined:

@@ -1,6 +1,6 @@
 """Run the sweeps: tests of general properties. They start when an answer is correct on all cases of its exercise.
 
-A sweep runs the answer on cases that `utils.exercises.sweep_cases` derives, and compares it with the oracle. An
+A sweep runs the answer on cases from `utils.exercises.sweep_cases`, and compares its results with the oracle's. An
 exercise opts out of a sweep with `unswept={name: reason}`; `coginst sweeps` prints the reasons.
 """
 
@@ -62,14 +62,15 @@ class Finding(NamedTuple):
     trial: Trial | None = None
     message: str = ""
     base: Case | None = None  # the base case from which the trial's case is derived
-    scale: float = 1.0  # multiplies the tolerance; in a sweep over small numbers, it is the largest expected number
+    scale: float = 1.0  # a factor for the tolerance; in the sweep of small numbers, the largest expected number
 
 
 @functools.lru_cache(maxsize=128)
 def with_sweep_tolerance(exercise: Exercise, scale: float = 1.0) -> Exercise:
     """Return a copy of the exercise without misconceptions; its tolerance is that of the sweeps times `scale`.
 
-    Every misconception is wrong on some case of the exercise, so an answer that is correct on all cases matches none.
+    An answer that is correct on all cases cannot match a misconception, because each misconception is wrong on some
+    case.
     """
     return replace(exercise, atol=max(exercise.atol, TOLERANCE) * scale, misconceptions=())
 
@@ -113,8 +114,8 @@ def run_sweeps(exercise: Exercise, runner: Runner) -> Finding | None:
 def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | None:
     """Find a base case and a derived case such that the answer is correct on exactly one of them. Return both trials.
 
-    The answer is wrong on some of the exercise's cases. The change from one case to the other is a condition under
-    which the answer is wrong. If the base case is wrong, the derived case must change an option or
+    The answer is wrong on some of the exercise's cases. The difference between the two cases shows under which
+    condition the answer is wrong. If the answer is wrong on the base case, the derived case must change an option or
     have a larger result, because a result of size 1 is often right by chance.
     """
     tolerant, bases = with_sweep_tolerance(exercise), {}  # a result near the tolerance is neither right nor wrong
@@ -136,7 +137,10 @@ def find_condition(exercise: Exercise, runner: Runner) -> tuple[Trial, Trial] | 
 
 
 def _scale(observation: Observation) -> float:
-    """Return the largest absolute value in a result, capped at 1; for several tensors, the lowest of their maxima."""
+    """Return the largest absolute value in a result, but at most 1.
+
+    For several tensors, use the smallest of their maxima.
+    """
     numbers = [t.detach().abs().max() for t in collect_tensors(observation.value) if is_float(t) and t.numel()]
     return min([1.0, *(float(n) for n in numbers if 0 < n < math.inf)])
 
@@ -205,10 +209,10 @@ def _sweep_cases(exercise: Exercise, runner: Runner, name: str) -> Finding | Non
 
 
 def compare_where_finite(case: Case, yours: Observation, expected: Observation, only_ordinary: bool) -> Trial:
-    """Return a trial of two observations in which 0 replaces the numbers that should not be compared.
+    """Return a trial of two observations. In both, 0 replaces each number that should not be compared.
 
-    A number is not compared if the oracle's number is not finite. With `only_ordinary`, a number is also skipped if the
-    answer's number is not finite, or if the answer's whole row is 0: large numbers can overflow or underflow.
+    A number is not compared if the oracle's number is not finite. Large numbers can overflow or underflow. Therefore,
+    `only_ordinary` also skips a number if the answer's number is not finite, or if the answer's whole row is 0.
     """
     if yours.failure or expected.failure:
         return Trial(case, yours, expected)
@@ -315,7 +319,7 @@ def _sweep_finite_gradients(exercise: Exercise, runner: Runner, name: str) -> Fi
 
 
 def _sweep_initialisation(exercise: Exercise, runner: Runner, name: str) -> Finding | None:
-    """Check that two new objects have different parameters if torch samples them with different seeds."""
+    """Check that two objects created after different seeds start with different random parameters."""
     bases = base_cases(exercise)[:1]
     cases = [replace(case, fill=False, seed=case.seed + step) for case in bases for step in (100, 200)]
     oracle = make_runner(exercise, exercise.oracle)

@@ -67,7 +67,7 @@ def _sizes_text(match: re.Match) -> str:
 
 
 def _misspelling_message(text: str) -> str:
-    """Suggest a similar name if an error says that torch, a module of torch or a tensor lacks an attribute.
+    """Suggest a similar name for an attribute that torch, one of its modules or a tensor does not have.
 
     Returns "" if no name is similar.
     """
@@ -87,7 +87,7 @@ def _misspelling_message(text: str) -> str:
 
 
 def explain_further(failure: Failure) -> str:
-    """Explain an error whose own text is also shown. Return "" if there is no explanation beyond this text."""
+    """Explain an error whose text the learner also sees. Return "" if the explanation would only repeat this text."""
     words = explain_failure(failure, "")
     return "" if not failure.text or words.startswith(failure.text.splitlines()[0][:40]) else words
 

@@ -143,7 +143,7 @@ def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | No
 
 
 def find_own_exercise(name: str) -> Exercise:
-    """Return the exercise called `name`; for a family of transfer exercises, the member that this learner gets.
+    """Return the exercise called `name`. In a family of transfer exercises, return the member that this learner gets.
 
     Raises:
         UnknownExercise: no exercise has this name.
@@ -155,7 +155,7 @@ def find_own_exercise(name: str) -> Exercise:
 
 
 def own_task_code(exercise: Exercise) -> TaskCode:
-    """Return the code of this learner's task in the family of a transfer exercise."""
+    """Return the task code that identifies this learner's task in a transfer exercise."""
     return assign_task(learner_seed(), exercise.name, len(family_members(exercise)))
 
 

@@ -32,7 +32,7 @@ class ResultPair:
         return {name: value.double() for name, value in self.inputs.items() if is_float(value)}
 
     def named_sizes(self) -> dict[str, int]:
-        """Return the sizes above 1 by name: axis sizes of the result and of the inputs, and integer inputs."""
+        """Map names to sizes above 1: the sizes of the axes of the result and of the inputs, and integer inputs."""
         sizes = {name: n for name, n in zip(self.axes, self.expected.shape) if name.isidentifier()}
         sizes |= {name: value for name, value in self.inputs.items() if is_number(value) and isinstance(value, int)}
         for name, value in self.inputs.items():
@@ -45,7 +45,10 @@ Pairs = list[ResultPair]
 
 
 def places(pairs: Pairs) -> str:
-    """Name the first region that is mostly wrong and contains all wrong numbers in each result; "" if there is none."""
+    """Name the first region that fits every result, or return "" if no region fits.
+
+    A region fits only if it contains all wrong numbers and more than half of its numbers are wrong.
+    """
     wrong = [difference_mask(p.yours, p.expected, p.atol) for p in pairs]
     for name, region in _regions(pairs):
         inside = [region(w) for w in wrong]
@@ -62,7 +65,7 @@ def places(pairs: Pairs) -> str:
 def _is_rest_informative(pairs: Pairs, inside: list[Tensor]) -> bool:
     """Tell whether correct numbers outside a region are evidence that only the region is wrong.
 
-    If these numbers are all 0, inf or equal, they prove nothing, because they often have these values by construction.
+    Numbers that are 0, infinite or all equal prove nothing, because they often have these values by construction.
     Examples are the weights above the diagonal and the first row of causal weights.
     """
     rest = torch.cat([p.expected[~r] for p, r in zip(pairs, inside)])

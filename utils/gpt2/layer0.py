@@ -182,7 +182,7 @@ class Checkpoint:
         return "wte.rows" in self._locations
 
     def read_all(self) -> dict[str, Float[Tensor, "..."]]:
-        """Map the name of each tensor, without a prefix, to the tensor. `wte.weight` has a row for every token.
+        """Return all tensors by name, without the prefix `transformer.`. `wte.weight` has a row for every token.
 
         Raises:
             WeightsError: a tensor has the wrong shape or is not finite.

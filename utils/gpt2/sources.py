@@ -1,4 +1,4 @@
-"""Choose the GPT-2 that the lessons use, in a fixed order and without a network, and announce it in one line."""
+"""Choose the GPT-2 that the lessons use, without a network, and announce it in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _announced: set[Source] = set()
 
 
 class WeightsError(ValueError):
-    """A GPT-2 cannot be used. The message names the file, the problem and the remedy."""
+    """The files of a GPT-2 are missing or unusable. The message names the file, the problem and the remedy."""
 
     @classmethod
     def for_damage(cls, folder: Path, problem: str) -> WeightsError:
@@ -49,7 +49,10 @@ class Source:
 
     @property
     def is_explicit(self) -> bool:
-        """Tell whether a path or COURSE_GPT2 names the model. If so, `coginst fetch gpt2` changes nothing."""
+        """Tell whether the caller's path or COURSE_GPT2 selected this GPT-2.
+
+        If so, `coginst fetch gpt2` changes nothing.
+        """
         return not self.reason.startswith(_COMES) and self.reason != _CACHED
 
     @property

@@ -15,7 +15,7 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def byte_symbols() -> list[str]:
-    """Return the characters that represent the 256 one-byte tokens in the merge table, in GPT-2's order.
+    """Return the 256 characters that represent single bytes in the merge table, in GPT-2's order.
 
     Printable bytes come first and represent themselves. The other 68 bytes, including the space, follow; they are
     represented by characters from U+0100 on.

@@ -167,7 +167,7 @@ def grade_submission(submission: Submission, settings: Settings) -> LessonResult
 
 
 def report_answer(name: str, source: str) -> Report:
-    """Return the report of `check` on a single answer, with the reference answers to all other exercises.
+    """Run `check` on one answer, and return its report. All other exercises have their reference answers.
 
     The answer runs in the sandbox, because the instructor has not read it yet.
 
@@ -327,7 +327,7 @@ def _grade_all(
 ) -> Iterator[LessonResult]:
     """Yield the results in the order in which they are finished.
 
-    At most two tasks for each job exist at any time, however large the class is. If a worker dies, the tasks that were
+    At most `2 * jobs` tasks exist at any time, however large the class is. If a worker dies, the tasks that were
     running are retried one at a time. This identifies the task that kills its worker.
 
     Args:

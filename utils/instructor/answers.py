@@ -96,7 +96,7 @@ class AnswerFactory:
 
 
 def _run_cells_until(exercise: Exercise) -> dict[str, Any]:
-    """Run the cells of the solved lesson silently, up to the exercise's cell, and return the names that they define."""
+    """Return the names that the solved lesson defines up to the exercise's cell. Its cells run silently."""
     names: dict[str, Any] = {}
     lesson = lessons.read_lesson(lessons.find_lesson(exercise.lesson, lessons.ROOT / "solutions"))
     runner = CellRunner(lesson, names)
@@ -198,7 +198,7 @@ def write_answers(path: Path, answers: list[Answer]) -> None:
 def format_verdict(report: Report) -> str:
     """Return the reason of a report, and the name of its misconception, property or relation, if any.
 
-    If a "difference" report has no such name but names the wrong step, the name is "milestone".
+    A "difference" report may have no such name, but show which step is wrong. In this case, the name is "milestone".
     """
     step = "milestone" if report.trace and report.reason == "difference" else None
     name = report.misconception or report.property or report.relation or step

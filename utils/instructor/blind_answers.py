@@ -1,5 +1,6 @@
-"""Read and judge the blind answers in `tests/checks/blind/`, whose authors saw only the student files and ran no check.
+"""Read and judge the blind answers in `tests/checks/blind/`.
 
+The authors of blind answers saw only the student files and ran no check.
 `pending.txt` in that folder names the exercises that do not have blind answers yet.
 """
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from utils.lessons import Cell, bound_names, parse_cell
 from utils.lessons.names import read_names
 
-# These functions raise no error for an unfinished answer; they report it.
+# If an answer is unfinished, these functions say so and raise no error.
 TOLERANT_CALLS = frozenset({"check", "hint", "solution", "progress"})
 # `yours` returns the answer to an earlier exercise. In a copy without solutions/, it may have nothing to return.
 YOURS = "yours"
@@ -30,7 +30,7 @@ def mark_blocked_cells(cells: Iterable[tuple[Cell, set[str]]]) -> list[bool]:
 
 
 class _NameState:
-    """Tracks which of the lesson's names have no value after the cells processed so far."""
+    """Tracks which names of the lesson still have no value after each cell."""
 
     def __init__(self) -> None:
         self.unset: set[str] = set()
@@ -42,7 +42,7 @@ class _NameState:
         self.unset |= unset.difference(bound_names(tree))
         failed = False
         for node in tree.body:
-            # Statements after a failing one do not run, so the names that they bind remain unset.
+            # After a failure, the remaining statements do not run, so the names that they would bind remain unset.
             failed = failed or self._is_failing(node)
             for name in bound_names(node):
                 self._bind(name, node, name in unset, failed)
@@ -100,7 +100,7 @@ def _forwarded_names(node: ast.AST) -> list[ast.Name]:
 def _used_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names whose values a statement needs when it runs.
 
-    Leave out names that the statement only defines, and names that it only passes on, as to `TOLERANT_CALLS`.
+    Leave out names that the statement only defines or only passes on, for example to one of the `TOLERANT_CALLS`.
     """
     if isinstance(node, ast.Expr):
         forwarded = _forwarded_names(node.value)

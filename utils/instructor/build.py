@@ -1,9 +1,9 @@
 """Build the student files `course/NN_stem.md` and `.ipynb` from the lessons in `solutions/NN_stem.md`.
 
 The build first creates all files in memory. It writes the changed files to a staging folder in `course/`, and renames
-this folder when it is complete. If the build is killed after that, the next build finishes its work. A lock prevents
-two simultaneous builds of the same folder. `.coginst.json` stores the hash of each file that the build wrote. If a file
-has a different hash, a learner changed it, and the build keeps it.
+this folder when it is complete. If the build is killed after the renaming, the next build finishes the work. A lock
+prevents two simultaneous builds of the same folder. `.coginst.json` stores the hash of each file that the build wrote.
+If a file has a different hash, a learner changed it, and the build keeps it.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def student_metadata(metadata: dict, is_blocked: bool) -> dict:
 
 
 class _Plan:
-    """The files in `out` to write, delete or keep, according to the hashes of the existing files."""
+    """Decides which files in `out` to write, delete or keep, based on the hashes of the existing files."""
 
     def __init__(self, files: dict[str, bytes], out: Path) -> None:
         self.files = files
@@ -353,7 +353,7 @@ def _stage_files(out: Path, plan: _Plan) -> None:
 def _apply_stage(out: Path) -> None:
     """Move the files of a complete staging folder to their places, the manifest last.
 
-    This function can be killed at any point, and run again.
+    If this function is killed, the next call finishes its work.
     """
     commit = out / _COMMIT
     shutil.rmtree(out / _STAGE, ignore_errors=True)

@@ -99,9 +99,10 @@ def write_page(root: Path = ROOT) -> None:
 
 
 def find_new_claims(lesson: Lesson, root: Path = ROOT) -> list[str]:
-    """Return a lesson's causal sentences that were added since the last commit and are not quoted by any test.
+    """Return the lesson's new causal sentences that no test quotes.
 
-    Outside a git repository, there is no last commit, and the result is empty.
+    A sentence is new if the last commit does not contain it. If there is no commit, for example outside a git
+    repository, the result is empty.
     """
     if git_output(root, "rev-parse", "HEAD") is None:
         return []

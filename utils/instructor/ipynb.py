@@ -21,8 +21,8 @@ def make_cell(kind: str, identity: str, metadata: dict[str, Any], source: str | 
 def make_notebook(cells: list[dict[str, Any]], **metadata: Any) -> dict[str, Any]:
     """Return a notebook that contains these cells, for the kernel that every lesson uses.
 
-    The kernel has the display name that ipykernel uses. Otherwise, Jupyter would write that name when it opens the
-    notebook, and would treat the notebook as changed.
+    The kernel's display name is the one that ipykernel uses. If it were different, Jupyter would replace it when it
+    opens the notebook, and would treat the notebook as changed.
     """
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel, **metadata}, "nbformat": 4, "nbformat_minor": 5}

@@ -26,9 +26,9 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
     """Return one line `file:line: description` for each part of an answer that a student file still contains.
 
     A line of code can be a leak if it has at least three names or numbers. A line of prose can be a leak if it has at
-    least four words. A long `return` value can be a leak even without the `return`. A line is not a leak if the author
-    shows it in the visible code of the same lesson or of a later lesson. A name is a leak if only answers use it and it
-    cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
+    least four words. A long returned value can be a leak even without the word `return`. A line is not a leak if it
+    also occurs in the visible code of the same lesson or of a later lesson. A name is a leak if it occurs only in
+    answers and cannot be an English word: `attn_probs` can be a leak, `weights` cannot.
 
     Args:
         sources: the lessons in order, each with its answers.
@@ -64,14 +64,15 @@ def find_leaks(sources: list[tuple[Lesson, StrippedLesson]], copies: dict[str, A
 
 
 def _iter_answer_lines(stripped: StrippedLesson, visible_lines: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield each line of an answer that students must not see, as its number and its text.
+    """Yield the number and the text of each answer line that students must not see.
 
     Uninformative lines and lines in visible code (`visible_lines`) are left out.
     """
     for line, text in stripped.code_answers:
         answer = _collapse_whitespace(_strip_comment(text))
         if answer not in visible_lines and _is_informative(answer, code=True):
-            # Prose may repeat a returned value without the word `return`. A short value may match by coincidence.
+            # Prose may repeat a returned value without the word `return`, so search for the value alone if it is long.
+            # A short value could match by coincidence.
             returned = answer.removeprefix("return ")
             without_return = len(returned) >= 20 and not any(returned in line for line in visible_lines)
             yield line, returned if without_return else answer
@@ -86,10 +87,10 @@ def _occurs_in(answer: str, text: str) -> bool:
 
 
 def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """Return one line for each complete answer of at least four informative lines that a file contains.
+    """Return one line for each complete answer that a file contains.
 
-    This check is for files that learners need but do not study. Such files may contain single lines of an answer, for
-    example as part of a wrong answer.
+    Answers with fewer than four informative lines are ignored. This check is for files that learners need but do not
+    study. Such files may contain single lines of an answer, for example as part of a wrong answer.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     faults = []
@@ -105,10 +106,11 @@ def find_whole_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict
 
 
 def find_short_answers(sources: list[tuple[Lesson, StrippedLesson]], files: dict[str, str]) -> list[str]:
-    """Return one line for each file that contains more than one short answer (at most three informative lines).
+    """Return one line for each file that contains more than one short answer.
 
-    A single short answer may match by coincidence, for example because a wrong answer or a model contains the same
-    lines. A file that contains two short answers is treated as a copy of the solution.
+    A short answer has at most three informative lines. A single short answer may match by coincidence, for example
+    because a wrong answer or a model contains the same lines. A file that contains two short answers is treated as a
+    copy of the solution.
     """
     squeezed = {name: _collapse_whitespace(text) for name, text in files.items()}
     answers_in_file: dict[str, list[str]] = {}
@@ -133,7 +135,7 @@ def find_markers(text: str) -> list[tuple[int, str]]:
 
 
 def _iter_answer_regions(stripped: StrippedLesson) -> Iterator[tuple[int, list[str]]]:
-    """Yield each answer in code: the number of its first line, and its informative lines."""
+    """Yield the first line number and the informative lines of each answer in code."""
     numbered = dict(sorted(stripped.code_answers))
     for start in [number for number in numbered if number - 1 not in numbered]:
         end = start
@@ -182,7 +184,7 @@ def _is_informative(answer: str, code: bool) -> bool:
 
 
 def _iter_answer_names(stripped: StrippedLesson) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) for each name that an answer binds and that the student's copy of the lesson does not use."""
+    """Yield (name, line) for each name that an answer binds and that no visible code of the lesson uses."""
     visible_names = {name for cell in stripped.cells if cell.kind == "code" for name in _identifiers(cell.source)}
     for line, text in stripped.code_answers:
         for name in _bound_names(text):
@@ -214,7 +216,11 @@ def _is_distinctive(name: str) -> bool:
 
 
 def _format_leak(sources: list[tuple[Lesson, StrippedLesson]], copy: str, text: str, leak: str) -> str:
-    """Format a fault. Its place is the visible source line with `text`, or the student's file if there is none."""
+    """Format a fault, beginning with its place.
+
+    If a visible line of the lesson's source contains `text`, the place is this line. Otherwise, it is the student's
+    file.
+    """
     for lesson, stripped in sources:
         if copy.startswith(lesson.stem + "."):
             answers = [*stripped.code_answers, *stripped.prose_answers]

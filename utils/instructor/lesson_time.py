@@ -28,7 +28,7 @@ def shows_progress(cell: Cell) -> bool:
 
 
 def visible_code(lesson: Lesson) -> list[list[str]]:
-    """Return the lines that a reader sees in each code cell, without blank lines, markers and calls of `progress()`."""
+    """Return the lines of each code cell except blank lines and markers. Leave out cells that call `progress()`."""
     cells = [cell.source.splitlines() for cell in lesson.cells if cell.kind == "code" and not shows_progress(cell)]
     return [[line for line in lines if line.strip() and not markers.looks_like_marker(line)] for lines in cells]
 

@@ -149,7 +149,7 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> None:
 
 
 def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None:
-    """Check that the file defines every name that the stub needs, and that the stub redefines no name of the file.
+    """Check that the file defines all names that the stub needs, and none of the names that the stub defines.
 
     The stub is not executed, because nobody has reviewed it yet.
 
@@ -170,7 +170,9 @@ def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None
 
 
 def _declaration(tree: ast.Module, name: str) -> tuple[ast.stmt, ast.Dict | None]:
-    """Return the statement that declares an exercise, and the dict literal with its misconceptions, or None.
+    """Return the statement that declares an exercise, and the dict literal that lists its misconceptions.
+
+    The second value is None if the declaration contains no such dict literal.
 
     Raises:
         StubError: the file does not declare the exercise.

@@ -1,9 +1,9 @@
 """Test the checks with mutants: change each reference answer in one place, and see whether its check notices.
 
 A mutant is the answer's source with one change that a learner could make: a different operator or axis, a missing line,
-swapped arguments. If the check rejects a mutant, its message names a misconception, explains the fault, or only
-reports different numbers. If a mutant passes, it must also agree with the answer on cases that the check does not
-use. Otherwise, the check has a gap.
+swapped arguments. When the check rejects a mutant, the message names a misconception, explains the fault, or only says
+that numbers differ. If a mutant passes, it is compared with the reference answer on cases that the check does not use.
+If the results differ, the check has a gap.
 
 One worker process runs all mutants. If a mutant does not terminate, the process is killed and replaced.
 """
@@ -39,7 +39,7 @@ TABLE = lessons.ROOT / "docs" / "mutants.md"
 PAGE = Path(__file__).parent / "templates" / "mutants.md"  # the text around the table
 # Wall-clock limit for a mutant that hangs. The check itself stops an answer after `diagnose.TIME_LIMIT` CPU seconds.
 SECONDS = 60.0
-SEEDS = range(2, 7)  # seeds of the further cases for mutants that pass; the check itself uses seeds 0 and 1
+SEEDS = range(2, 7)  # seeds for additional cases, which test the mutants that pass; the check uses seeds 0 and 1
 MEMORY = 4 << 30  # additional bytes that the worker may allocate, in case a mutant builds an endless list
 
 NAMED, EXPLAINED, STOPPED, PLAIN = "named", "explained", "stopped", "plain"  # outcomes of rejected mutants
@@ -49,7 +49,7 @@ OUTCOMES = (WRONG, PLAIN, EQUAL, EXPLAINED, STOPPED, NAMED, ENDLESS)
 
 @dataclass
 class MutantTally:
-    """The mutants of the answer to one exercise, each with the outcome of the check."""
+    """The mutants of one exercise's reference answer, and the check's outcome for each mutant."""
 
     exercise: str
     lesson: str
@@ -73,7 +73,7 @@ def judge_mutant(answers: AnswerFactory, source: str) -> tuple[str, str]:
 
 
 def _classify_report(report: Report) -> str:
-    """Return the outcome for the report of an answer that did not pass."""
+    """Return the outcome for a mutant that the check rejected, based on the check's report."""
     if report.reason == "difference":
         return EXPLAINED if report.relation or report.trace else PLAIN
     return {"misconception": NAMED, "raised": STOPPED}.get(report.reason, EXPLAINED)
@@ -85,7 +85,7 @@ def _classify_report(report: Report) -> str:
 def find_difference(answers: AnswerFactory, answer: Any) -> str:
     """Return the name of a case on which a passing answer differs from the reference, or "" if there is none.
 
-    These cases have other seeds and sizes than the check's cases, and both larger and smaller numbers.
+    These cases use seeds that the check does not use. Some of them also have other sizes, or larger or smaller numbers.
     """
     exercise = answers.exercise
     if exercise.kind == "value":
@@ -162,7 +162,7 @@ def _iter_variants(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _serve_worker(pipe: Any) -> None:
-    """Receive `(exercise, source)` and send `(outcome, message)` until the pipe closes.
+    """Judge mutants until the pipe closes: receive `(exercise, source)`, and send `(outcome, message)`.
 
     If the source is None, use the reference answer.
     """
@@ -195,7 +195,7 @@ class Worker:
             pipe = self._running[1]
         else:
             pipe = self._start()
-            pipe.send((name, None))  # the first run includes imports, which must not count towards the mutant's time
+            pipe.send((name, None))  # do the imports first, so that they do not count towards the mutant's time
             pipe.recv()
         pipe.send((name, source))
         try:
@@ -282,7 +282,7 @@ def table_row(tally: MutantTally) -> tuple[int, ...]:
 
 
 def explained_percent(row: Sequence[int]) -> int:
-    """Return the percentage of the rejected mutants that are NAMED, EXPLAINED or STOPPED, rounded down.
+    """Return the percentage of rejected mutants with the outcome NAMED, EXPLAINED or STOPPED, rounded down.
 
     A result of 100 therefore means that every message explains the fault.
     """
@@ -290,10 +290,10 @@ def explained_percent(row: Sequence[int]) -> int:
 
 
 def explained_percent_of_ran(row: Sequence[int]) -> int:
-    """Return the percentage of the rejected mutants that are NAMED or EXPLAINED, rounded down.
+    """Return the percentage of rejected mutants with the outcome NAMED or EXPLAINED, rounded down.
 
-    STOPPED mutants do not count, because torch explains their errors. Only the check can explain the faults of the
-    other mutants.
+    STOPPED mutants do not count, because torch explains their errors. For all other mutants, only the check can explain
+    the fault.
     """
     ran = row[2] + row[3] + row[5]
     return 100 * (row[2] + row[3]) // ran if ran else 100
@@ -313,13 +313,13 @@ def _sum_rows(rows: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
 
 
 def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Read the table of `docs/mutants.md` into a dict from exercise to row. The key "all" contains the totals."""
+    """Return the rows of the table in `docs/mutants.md`, by exercise. The key "all" contains the totals."""
     rows = ROW.findall((path or TABLE).read_text(encoding="utf-8"))
     return {name: tuple(map(int, row[:-1])) for name, *row in rows}
 
 
 def update_table(tallies: Sequence[MutantTally], path: Path | None = None) -> dict[str, tuple[int, ...]]:
-    """Write the rows for these exercises to the page in the docs, and return all rows of the table.
+    """Update the rows of these exercises in `docs/mutants.md`, and return all rows of the table.
 
     Rows of other exercises stay unchanged. Rows of exercises that no longer exist are removed.
     """

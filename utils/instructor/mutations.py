@@ -116,7 +116,10 @@ def _iter_nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def _iter_changes(node: ast.AST, parent: ast.AST, tree: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """Yield (kind, function) for each possible change of a node. The function changes copies of node and parent."""
+    """Yield (kind, function) for each possible change of a node.
+
+    The function takes a copy of the node and a copy of its parent, and makes the change in them.
+    """
     if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not is_docstring(node):
         yield "dropped line", _drop_statement
     for kind, new in _iter_replacements(node, parent, tree):
@@ -212,7 +215,10 @@ def _near_constants(value: Any, tree: ast.AST | None = None) -> list:
 
 
 def _stored_attributes(tree: ast.AST) -> dict[str, str]:
-    """Map each attribute that a class stores on self to the function or expression that creates its value."""
+    """Map the name of each attribute that a class stores on self to the code that creates its value.
+
+    If the value is the result of a call, this code is only the called function.
+    """
     stored = {}
     for node, _ in _iter_nodes(tree):
         if isinstance(node, ast.Assign):
@@ -240,7 +246,7 @@ def _confusable_names(node: ast.Name, tree: ast.AST) -> list[str]:
         ),
         tree,
     )
-    groups: list[tuple[int, list[str]]] = []  # (line, names bound there; arguments are grouped by type)
+    groups: list[tuple[int, list[str]]] = []  # (line, names bound in it); arguments of the same type form one group
     if isinstance(scope, ast.FunctionDef):
         kinds: dict[str, list[str]] = {}
         for a in scope.args.args:

@@ -78,12 +78,12 @@ def _fill_template(template: str, **words: str) -> str:
 
 
 def binder_url(name: str, path: str) -> str:
-    """Return the address where Binder builds the repository and opens `path` in JupyterLab."""
+    """Return the address that makes Binder build the repository and open `path` in JupyterLab."""
     return f"https://mybinder.org/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{path}"
 
 
 def colab_url(name: str, notebook: str) -> str:
-    """Return the address where Colab opens a notebook from the branch for Colab."""
+    """Return the address that opens a notebook of the branch `COLAB_BRANCH` in Colab."""
     return f"https://colab.research.google.com/github/{name}/blob/{COLAB_BRANCH}/{notebook}"
 
 

@@ -2,7 +2,7 @@
 
 nbgitpuller merges a branch into a learner's copy, so published commits must never change: each release is one new
 commit on top of the previous release. Learners can read all commits of the branch, so it must contain only releases.
-Git's plumbing commands write the commit; the work tree and its index stay as they are.
+This module writes the commit with git's plumbing commands, so the work tree and its index do not change.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _find_commit(root: Path, ref: str) -> str | None:
 
 
 def _require_repository(root: Path, branch: str) -> None:
-    """Check that `root` is in a git repository, and that a branch of this name may be written.
+    """Check that `root` is in a git repository, and that a commit can be written to this branch.
 
     Raises:
         PublishError: a check failed.
@@ -180,7 +180,8 @@ def _last_release(root: Path, branch: str) -> str | None:
     }
     if not tips:
         return None
-    # If all other tips are ancestors of one tip, this tip reaches as many commits as all tips together.
+    # `newest` is the tip with the longest history. If this history lacks a commit of another tip, the copies of the
+    # branch have diverged.
     newest = max(tips.values(), key=lambda commit: _count_commits(root, commit))
     if _count_commits(root, *tips.values()) > _count_commits(root, newest):
         raise PublishError(
@@ -191,7 +192,7 @@ def _last_release(root: Path, branch: str) -> str | None:
 
 
 def _count_commits(root: Path, *commits: str) -> int:
-    """Return the number of commits that are reachable from `commits`, including `commits`."""
+    """Return the number of commits in the history of `commits`, including `commits` themselves."""
     return int(_git(root, "rev-list", "--count", *commits))
 
 

@@ -14,7 +14,7 @@ from utils.lessons import ROOT
 
 
 def generate_counts(root: Path = ROOT) -> dict[str, str]:
-    """Map patterns to the generated parts of README.md. Each part replaces the text that matches its pattern."""
+    """Return the generated parts of README.md, by pattern. Each part replaces the text that matches its pattern."""
     mutants = mutation_testing.read_table(root / "docs" / "mutants.md")["all"]
     blind = Counter(answer.kind for answers in read_blind_answers(root).values() for answer in answers)
     parts = {

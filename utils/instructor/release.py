@@ -34,7 +34,7 @@ FROM_TEMPLATES = ("Makefile", "AGENTS.md")
 WITH_MARKERS = ("utils/instructor/templates/lesson/lesson.md", "book/CONTRIBUTING.html")
 TEMPLATES = Path(__file__).parent / "templates" / "release"
 FORMS = "utils/learning/items/*.yaml"  # the concept inventory, which a release contains in compressed form
-MANIFEST = "release.txt"  # lists additional files to pack, one path per line (without git, all files to pack)
+MANIFEST = "release.txt"  # one path per line: the additional files to pack, or all files to pack if there is no git
 _FOR_STUDENTS = re.compile(r"(?s)<!-- for students too -->(.*?)<!-- until here -->")  # in README.md
 _LINK = re.compile(r"\]\(([\w./-]+)\)")
 
@@ -173,7 +173,7 @@ def _release_files(root: Path, solved: list[str], tracked: set[str], site: dict[
 
 
 def _readme(text: str, solved: list[str], with_site: bool) -> str:
-    """Return the student's README: the template, filled with the marked parts of the course's own README.
+    """Return the student's README: a template, filled with the parts of README.md that are marked for students.
 
     Raises:
         ReleaseError: the course's own README marks no part for students.
@@ -308,7 +308,7 @@ def _local_paths(root: Path) -> list[str]:
 
 
 def _find_stale_copies(files: dict[str, bytes], solved: set[str]) -> list[str]:
-    """Return one line for each outdated student's copy in the zip: a build by `make lab` would change it."""
+    """Return one line for each student copy in the zip that a build by `make lab` would change."""
     if not solved:
         return []
     with tempfile.TemporaryDirectory() as folder:

@@ -112,7 +112,7 @@ def _replace_line(text: str, path: Path, line: str, new: str) -> str:
 
 
 def _extend_import(text: str, module: str, template: str) -> str:
-    """Return the text, with the template's imports from `module` added to its own imports."""
+    """Add the names that the template imports from `module` to the imports in `text`, and return the text."""
     line = re.compile(rf"(?m)^from {re.escape(module)} import (\w.*)$")
     names = set(_search(line.pattern, template)[1].split(", "))
     if found := line.search(text):

@@ -108,7 +108,7 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         timeout=TIMEOUT,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
-        coalesce_streams=True,  # merge pieces of text, because their number depends on timing
+        coalesce_streams=True,  # merge the pieces of printed text, because their number depends on timing
         extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # an orderly shutdown of torch takes half a second
         **{"store_widget_state": False, **options},

@@ -18,24 +18,24 @@ from utils.lessons.markers import MarkedCell, MarkerError, MarkerFault, Region
 
 @dataclass
 class StudentCell:
-    """A cell in the student's copy, with the removed lines and the names that are unset until the student answers."""
+    """A cell of the student's copy, its removed lines, and the names that have no value before the student answers."""
 
     kind: str
     source: str
     unset_names: set[str] = field(default_factory=set)
     removed_lines: list[tuple[int, str]] = field(default_factory=list)  # row in the cell (0-based), text
-    partial_rows: set[int] = field(default_factory=set)  # rows from which only a part was removed
+    partial_rows: set[int] = field(default_factory=set)  # rows that were removed only in part
 
 
 @dataclass
 class StrippedLesson:
-    """The student's text and cells, and the removed lines of code and of prose as `(source line number, text)`."""
+    """The student's version of a lesson: its text, its cells, and the removed lines as `(source line number, text)`."""
 
     text: str
     cells: list[StudentCell]
     code_answers: list[tuple[int, str]]
     prose_answers: list[tuple[int, str]]
-    partial_lines: set[int] = field(default_factory=set)  # source lines from which only a part was removed
+    partial_lines: set[int] = field(default_factory=set)  # source lines that were removed only in part
 
 
 def strip_lesson(text: str, path: str | Path) -> str:
@@ -65,7 +65,7 @@ def strip_notes(text: str, path: str | Path) -> str:
 def strip_answers(
     text: str, path: str | Path, whole: bool = True, kinds: Collection[str] = markers.KINDS
 ) -> StrippedLesson:
-    """Strip a lesson as `strip_lesson` does, and also return its cells and the removed lines.
+    """Return the student's version of a lesson: its text, its cells, and the removed lines.
 
     Args:
         whole: whether the text is a complete lesson, with front matter.
@@ -169,13 +169,13 @@ def _require_closed(cell: Cell, lines: list[str]) -> None:
 
 
 def _is_fenced(cell: Cell, lines: list[str]) -> bool:
-    """Return whether the cell has its own opening and closing lines: a fence, or the comments that delimit a region."""
+    """Return whether the file marks the start and end of the cell with its own lines: a fence or region comments."""
     before = lines[cell.line - 2] if cell.line > 1 else ""
     return cell.kind == "code" or (before.startswith("<!-- #") and "#end" not in before)
 
 
 def _line_count(cell: Cell) -> int:
-    """Return the number of lines of the cell's source in the file; an empty fence has no lines."""
+    """Return how many lines the cell's source has in the file; an empty source has 0 lines."""
     return cell.source.count("\n") + 1 if cell.source else 0
 
 
@@ -232,8 +232,8 @@ class _CodeRendering:
     def unset(self) -> set[str]:
         """Return the names that have no value when the answers are removed.
 
-        If an answer is inside functions or classes, only the name of the outermost definition has no value.
-        Otherwise, the names that the answer binds have no value.
+        For an answer inside a function or class, this is the name of the outermost function or class. For any other
+        answer, these are the names that the answer binds.
         """
         removed = [node for region in self.new for node in region.statements]
         scopes = {node: self.scopes[node] for node in removed}
@@ -250,7 +250,7 @@ class _CodeRendering:
         return [*self.lines[region.start : row], f"{self.lines[row][:column]} {value}"]
 
     def _stub(self, at: ast.stmt, removed: Collection[ast.stmt]) -> list[str]:
-        """Return the stub for the statements in `removed`, with the indentation of the statement `at`."""
+        """Return the stub that replaces the statements in `removed`, indented like the statement `at`."""
         line = self.lines[syntax.statement_rows(at)[0]]
         indent = line[: len(line) - len(line.lstrip())]
         scope = self.scopes[at]

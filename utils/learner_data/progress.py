@@ -26,8 +26,8 @@ from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 NAME = ".progress.json"
-# Keys of the file that are not names of lessons. LAST_ATTEMPT stores a time, because the log contains only the
-# minutes between attempts.
+# Keys of the file that are not names of lessons. LAST_ATTEMPT is the key of the last attempt's time. The log does not
+# contain this time: it contains only the minutes between attempts.
 ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
 _OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
@@ -142,8 +142,8 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
 def stored_seed(new_seed: str) -> str | None:
     """Return the learner's seed. If the file contains no seed, store `new_seed` first.
 
-    Return None if progress is disabled or the file cannot be written, because an unstored seed would change at the
-    next call.
+    Return None if progress is disabled or the file cannot be written. Without a stored seed, every call would return a
+    different seed.
     """
     seed = _read_seed()
     if seed is None:
@@ -300,10 +300,10 @@ def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> N
 
 
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Read the file, apply `change`, and replace the file. Lock it meanwhile, if possible. Rename a damaged file.
+    """Read the file, apply `change`, and replace the file. Rename a damaged file.
 
-    If `change` returns an attempt, add the attempt to the log. The attempt stays in the log even if the file cannot be
-    written afterwards.
+    This function holds the file's lock while it works, if possible. If `change` returns an attempt, add the attempt to
+    the log. The attempt stays in the log even if the file cannot be written afterwards.
 
     Raises:
         OSError: the file cannot be read or written.

@@ -18,7 +18,7 @@ from utils.learner_data.progress import stored_seed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without 0, 1, I, L and O, which look alike
 LENGTH = 6  # 887 million seeds: in a class of 1,000, two learners share a seed with a probability of 0.06 %
-FIXED = "SAMPLE"  # never a random seed, because L is not in the alphabet
+FIXED = "SAMPLE"  # no random seed equals this text, because L is not in ALPHABET
 TITLE = "Your task"
 _CODE = re.compile(rf"{TITLE} \(([A-Z0-9]{{{LENGTH}}})-(\d+)\)")
 
@@ -37,8 +37,9 @@ def learner_seed() -> str:
     """Return the seed of this learner.
 
     In the folder `solutions/`, or if COURSE_SEED is "fixed", the learner gets the first member of every family. Any
-    other text in COURSE_SEED is hashed. Without COURSE_SEED, the user's name is hashed on a hub. Elsewhere, the seed is
-    random, and the progress file stores it. A learner whose seed cannot be stored gets the first member.
+    other text in COURSE_SEED is hashed. If COURSE_SEED is not set, the seed on a hub is a hash of the user's name.
+    Elsewhere, the seed is random, and the progress file stores it. A learner whose seed cannot be stored gets the first
+    member.
     """
     setting, user = os.environ.get("COURSE_SEED"), os.environ.get("JUPYTERHUB_USER")
     if setting == "fixed" or _is_in_solutions():

@@ -13,7 +13,7 @@ from utils.learner_data.attempt_log import log_path, read_log
 from utils.learner_data.progress import LONGEST_PAUSE, progress_path
 
 LONGEST_NAME = 100  # characters
-# `\Z`, because `$` also matches before a final line break.
+# The patterns end with `\Z`, because `$` also matches before a final line break.
 Stem = Annotated[str, msgspec.Meta(pattern=r"\A\d\d_\w+\Z", max_length=LONGEST_NAME)]
 Name = Annotated[str, msgspec.Meta(pattern=r"\A\w[\w-]*\Z", max_length=LONGEST_NAME)]
 OptionalName = Annotated[str, msgspec.Meta(pattern=r"\A[\w-]*\Z", max_length=LONGEST_NAME)]

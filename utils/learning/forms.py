@@ -46,7 +46,7 @@ def load_form(name: str) -> list[Item]:
 
 
 def packed_path(path: AnyPath) -> AnyPath:
-    """Return the path of a form in a release, from its path in the repository."""
+    """Convert a form's path in the repository to its path in a release."""
     return path.with_suffix(".bin")
 
 

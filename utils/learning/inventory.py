@@ -28,7 +28,7 @@ MINUTES = 10  # the time for a form; also the maximum time recorded for one item
 def read_inventory() -> list[dict[str, Any]]:
     """Return the items of all complete sittings: `{"form", "sitting", "item", "choice", "minutes"}`, in order.
 
-    `choice` is "correct", the misconception `exercise/misconception` that the learner chose, or "" for a skipped item.
+    `choice` is "correct", the chosen misconception as `exercise/misconception`, or "" for a skipped item.
     """
     return [item for _, entry in sorted(read_sittings().items()) if entry["done"] for item in entry["items"]]
 

@@ -128,7 +128,7 @@ def parse_shared(content: bytes) -> SharedFile:
         return msgspec.convert(data, SharedFile)
     except msgspec.ValidationError as error:
         raise SharedFileError(f"{FILE_NAME} has a wrong value: {_describe(error)}.") from None
-    except UnicodeEncodeError:  # msgspec encodes keys as UTF-8
+    except UnicodeEncodeError:  # msgspec encodes keys as UTF-8, which cannot represent a lone surrogate
         raise SharedFileError(f"{FILE_NAME} contains half of a character (a lone surrogate).") from None
 
 
@@ -166,7 +166,7 @@ def _describe(error: msgspec.ValidationError) -> str:
     text, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
     if text.startswith("Invalid enum value") or "matching regex" in text:
-        text = "this value is not possible"  # msgspec's text quotes the pattern, or the value, which may be long
+        text = "this value is not possible"  # msgspec's text would quote the pattern or a long value
     text = text.replace("Expected", "expected").replace("Object missing", "the object lacks the")
     return f"`{field}`: {text}" if field else text
 

@@ -42,7 +42,7 @@ def definition_source(path: str | Path, name: str) -> str:
 
 
 def _solved_lines(marked: markers.MarkedCell) -> list[str | None]:
-    """Return the lines of the cell, with None for each line to remove."""
+    """Return the lines of the cell, with None in place of each line that the solved cell does not contain."""
     lines: list[str | None] = list(marked.lines)
     for region in marked.regions:
         if region.comment_position is not None:

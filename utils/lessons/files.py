@@ -153,7 +153,7 @@ def replace_folder_atomically(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as beside:
         new, old = Path(beside) / "new", Path(beside) / "old"
-        new.mkdir()  # the parent folder is private; this folder has the default permissions of a new folder
+        new.mkdir()  # `mkdir` gives `new` the default permissions; the temporary folder around it is private
         yield new
         if folder.exists():
             os.replace(folder, old)

@@ -1,4 +1,4 @@
-"""Run the cells of a lesson, and load a lesson as a module: its definitions, without demo cells."""
+"""Run the cells of a lesson, or load only its definitions as a module, without the demo cells."""
 
 from __future__ import annotations
 import __future__

@@ -50,7 +50,7 @@ def split_cells(text: str, path: Path, require_header: bool = True) -> tuple[lis
 
 
 def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], int]:
-    """Return the notebook metadata, a raw cell if there is other front matter, and the line where the cells start.
+    """Return the notebook metadata, a raw cell with any other front matter, and the line where the cells start.
 
     Raises:
         LessonError: the front matter is missing or not closed, has no kernelspec for Python, or uses an unsupported
@@ -94,7 +94,7 @@ def _header(lines: list[str], path: Path) -> tuple[Metadata, list[CellFields], i
 
 
 class _CellReader:
-    """Split the first cell off `lines`, as jupytext's MarkdownCellReader (format 1.3) does."""
+    """Read the first cell in `lines`, as jupytext's MarkdownCellReader (format 1.3) does."""
 
     def __init__(self, lines: list[str], offset: int, path: Path) -> None:
         self.lines, self.offset, self.path = lines, offset, path
@@ -125,7 +125,7 @@ class _CellReader:
         return kind, magic + "\n".join(self.lines[1:end]), self.offset + 2 - bool(magic), metadata
 
     def _skip_blank(self, following: int, explicit: bool) -> None:
-        """Skip one blank line after a cell, or one or two blank lines after a closing fence or marker."""
+        """Skip a single blank line after a cell. After a closing fence or marker, two blank lines are also skipped."""
         blank = [not line.strip() for line in self.lines[following : following + 3]]
         if blank[:2] == [True, False]:
             following += 1
@@ -175,7 +175,7 @@ class _CellReader:
                 quotes.feed(line)
                 if quoted:
                     continue
-            # jupytext requires only that the line starts with the fence
+            # jupytext ends the cell at any line that starts with the fence
             if line.startswith(fence):
                 return i
             if not python and ('"""' in line or "'''" in line):
@@ -265,7 +265,7 @@ class _Quotes:
 
 
 def prose_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a Markdown cell that are outside fenced examples, with their indices."""
+    """Yield each line of a Markdown cell that is not in a fenced example, as `(index, line)`."""
     fence = ""
     for index, line in enumerate(source.split("\n")):
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)$", line)

@@ -106,7 +106,10 @@ def wrap_in_answer_markers(lines: list[str], indents: tuple[str, str] = ("", "")
 
 
 def _pair_markers(marks: list[tuple[int, str, str]], faults: list[MarkerFault]) -> list[Region]:
-    """Combine the opening and closing markers of one cell, given as `(row, "/" or "", kind)`, into regions."""
+    """Combine the opening and closing markers of one cell into regions.
+
+    A marker is `(row, slash, kind)`; `slash` is "/" for a closing marker, otherwise "".
+    """
     regions: list[Region] = []
     opened: tuple[int, str] | None = None
     for row, slash, kind in marks:
@@ -325,7 +328,7 @@ class _CodeParser:
         return replace(region, start=first, end=last + 1, statements=(node,), equals_position=equals)
 
     def _find_equals(self, node: ast.stmt, row: int) -> tuple[int, int]:
-        """Return the position after the last `=` before the value of an assignment.
+        """Return the position after the `=` that directly precedes an assignment's value.
 
         Raises:
             MarkerFault: the statement is not an assignment with a value.

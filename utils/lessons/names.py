@@ -12,7 +12,9 @@ from utils.lessons.syntax import Definition
 
 
 def bound_names(node: ast.AST, imports: bool = True) -> list[str]:
-    """Return the names that a statement, or a whole cell, binds in its own scope, in order, without duplicates.
+    """Return the names that a statement or a whole cell binds in its own scope.
+
+    The names are in the order of the code, without duplicates.
 
     Args:
         imports: whether to include the names that import statements bind.
@@ -47,7 +49,7 @@ def bound_names(node: ast.AST, imports: bool = True) -> list[str]:
 
 
 def iter_names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> Iterator[str]:
-    """Yield every name that code reads (`ast.Load`) or assigns (`ast.Store`), including code inside functions."""
+    """Yield every name that code reads (`ast.Load`) or assigns (`ast.Store`). Code inside functions counts too."""
     every = (child for node in nodes for child in ast.walk(node))
     return (node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, context))
 
@@ -71,7 +73,7 @@ def read_names(code: str | ast.AST, in_functions: bool = True) -> set[str]:
 
 
 def read_globals(code: types.CodeType, line: int | None = None) -> set[str]:
-    """Return the global names that a code object reads, on line `line` or on all lines.
+    """Return the global names that a code object reads on line `line`, or on all lines if `line` is None.
 
     Names that only nested functions read are left out; `nested_code` returns the code of these functions.
     """

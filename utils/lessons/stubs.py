@@ -27,7 +27,7 @@ def block_stub() -> list[str]:
 
 
 def value_stub(targets: Sequence[ast.expr], hint: str) -> str:
-    """Return the right side of an assignment: one `...` for each unpacked target, and the hint."""
+    """Return the right side of an assignment: one `...` for each unpacked target, then a comment with the hint."""
     unpacked = next((target for target in targets if isinstance(target, (ast.Tuple, ast.List))), None)
     return f"{_ellipses(unpacked) if unpacked else '...'}  {f'# {hint}' if hint else TODO}"
 

@@ -45,7 +45,7 @@ def parse_cell(cell: Cell) -> ast.Module | None:
 
 
 def find_parse_errors(cell: Cell) -> dict[str, SyntaxError]:
-    """Map each name that a cell seems to define to the cell's parse error.
+    """Return {name: error} for each name that a cell seems to define; `error` is the cell's parse error.
 
     The dict is empty if the cell parses. The line in the error is relative to the cell.
     """
@@ -85,7 +85,7 @@ def is_compound_statement(node: ast.stmt) -> bool:
 
 
 def iter_statement_lists(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.AST]]:
-    """Yield every list of statements in `tree` with the node that owns it."""
+    """Yield every list of statements in `tree`, together with the node that contains the list."""
     for node in ast.walk(tree):
         for value in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
             if isinstance(value, list) and value:

@@ -95,8 +95,8 @@ def _lacks_change(old: Lines, new: Lines, own: Lines) -> bool:
     """Tell whether a learner's cell lacks a change. The learner may have edited any of its lines.
 
     Each line of the learner's cell is matched with the most similar old or new line. The change is missing in three
-    cases: an added line has no match, a removed line is still there, or a line that was removed without a replacement
-    is still there in an edited form.
+    cases: an added line matches no line of the learner's cell; the cell still contains a removed line; or it contains
+    an edited form of a removed line that has no replacement.
     """
     added, removed = new.keys() - old.keys(), old.keys() - new.keys()
     known = {**old, **new}
@@ -113,7 +113,10 @@ def _find_copy(lines: Lines, sources: list[str]) -> str | None:
 
 
 def _find_origin(line: str, originals: Collection[str]) -> str | None:
-    """Return the original that is most similar to `line` (in a tie, the first), or None if no original is similar."""
+    """Return the item in `originals` that is most similar to `line`, or None if no item is similar.
+
+    In a tie, return the first of these items.
+    """
     best = max(originals, key=lambda original: _resemblance(original, line), default="")
     return best if _resemblance(best, line) else None
 
@@ -121,12 +124,12 @@ def _find_origin(line: str, originals: Collection[str]) -> str | None:
 def _resemblance(original: str, copy: str) -> int:
     """Measure how much of an original a copy contains.
 
-    The result is the sum of length² over all runs of words that both texts contain. It is 0 if the share of the
-    original's words in the copy is below `_MOST`. The learner's own words in the copy do not count.
+    Find the runs of words that both texts contain. The result is the sum of length² over these runs. It is 0 if the
+    copy contains less than the share `_MOST` of the original's words. The learner's own words in the copy do not count.
     """
     words, own = (re.findall(r"\w+|[^\w\s]", text) for text in (original, copy))
     if (Counter(words) & Counter(own)).total() < _MOST * len(words):
-        return 0  # The slower comparison below never finds more common words.
+        return 0  # The slower comparison below cannot find more common words than this count.
     runs = [run.size for run in SequenceMatcher(None, words, own, autojunk=False).get_matching_blocks()]
     return sum(size**2 for size in runs) if sum(runs) >= _MOST * len(words) else 0
 

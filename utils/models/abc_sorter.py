@@ -143,10 +143,10 @@ def trace(model: nn.Module, letters: str) -> list[Step]:
 
 
 def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return a bool for each of the 27 triples: True if greedy generation sorts it.
+    """Return, for each of the 27 triples, whether greedy generation sorts it correctly.
 
-    One pass is enough: greedy generation sorts a triple if and only if the model continues every correct prefix
-    correctly.
+    One forward pass is enough, because greedy generation sorts a triple if and only if the model predicts the correct
+    letter after each correct prefix.
     """
     right = all_sequences()
     return (model(right[:, :-1])[:, 3:, 1:].argmax(-1) + 1 == right[:, 4:]).all(1)
@@ -154,7 +154,7 @@ def _sorts_correctly(model: Callable[[Tensor], Tensor]) -> Tensor:
 
 @torch.no_grad()
 def count_sorted(model: nn.Module) -> int:
-    """Return the number of triples, out of 27, that a causal `model` sorts when it generates greedily."""
+    """Return how many of the 27 triples a causal `model` sorts correctly by greedy generation."""
     return int(_sorts_correctly(model).sum())
 
 
@@ -169,7 +169,7 @@ def write_answers(model: nn.Module) -> list[str]:
 
 
 def loss_on_all_tokens(model: Callable[[Tensor], Tensor], sequences: Int[Tensor, "n 7"]) -> Float[Tensor, ""]:
-    """Return the cross-entropy of every next token, including the input letters, as in the course's source text."""
+    """Return the mean cross-entropy of all next tokens, with the input letters, as in the course's source text."""
     return F.cross_entropy(model(sequences[:, :-1]).flatten(0, 1), sequences[:, 1:].flatten())
 
 
@@ -344,9 +344,9 @@ def study() -> dict[str, list[int | None]]:
 
 
 def held_out_study() -> dict[str, dict[str, float]]:
-    """Return how well sorters answer triples that were held out of their training, with 20 sorters in each case.
+    """Return how well sorters answer triples that were held out of their training.
 
-    `python bench/abc_sorter.py --held-out` measures these numbers.
+    There are 20 sorters in each case. `python bench/abc_sorter.py --held-out` measures these numbers.
 
     Returns:
         "random": for each of five random splits, the share of correct answers to the seven held-out triples.

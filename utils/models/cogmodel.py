@@ -89,7 +89,7 @@ def train_and_publish(
     build: Callable[[int, int, int], nn.Module] | None = None,
     n: int = 1000,
 ) -> tuple[CogModelMetrics, History]:
-    """Train and measure a model, and write its files to the folder `out`: either all or none.
+    """Train and measure a model, and write its files to the folder `out`. If an error occurs, write none of them.
 
     With `replace`, `out` may contain an older version, which is then replaced.
 

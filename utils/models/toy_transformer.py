@@ -45,9 +45,10 @@ REAL_WORDS = (  # the training adds a few of these words to each batch; minecraf
 
 
 class CharTokenizer:
-    """A character tokenizer based on the tokenizers library: 0 is stop and padding, then space, full stop, a–z, A–Z.
+    """A character tokenizer based on the tokenizers library.
 
-    `encode`, `decode` and `batch_decode` have the same interface as in GPT-2's tokenizer.
+    Id 0 means stop or padding. The ids from 1 are the space, the full stop, a–z and A–Z, in this order. The methods
+    `encode`, `decode` and `batch_decode` have the same interface as those of GPT-2's tokenizer.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class CharTokenizer:
         return self.vocab_size
 
     def encode(self, text: str, return_tensors: str | None = None) -> list[int] | Int[Tensor, "1 seq"]:
-        """Encode the characters of a text as ids; with ``return_tensors="pt"``, as a tensor.
+        """Encode the characters of a text as a list of ids, or as a tensor if ``return_tensors="pt"``.
 
         Raises:
             ValueError: the text contains a character outside the alphabet, is empty, or is longer than the training
@@ -218,8 +219,8 @@ def generate_greedily(model: nn.Module, prompt: str, max_new_tokens: int) -> str
 def exact_match(model: nn.Module, tokens: Int[Tensor, "n context"], asked: Bool[Tensor, "n context"]) -> float:
     """Return the share of texts in which every token of the answer, including the stop token, is predicted correctly.
 
-    Each prediction gets the correct earlier tokens as input. Greedy generation is correct if and only if all these
-    predictions are correct.
+    For each prediction, the input is the correct text before the predicted token. Greedy generation is correct if and
+    only if all these predictions are correct.
     """
     predicted = model(tokens[:, :-1]).argmax(-1)
     return float(((predicted == tokens[:, 1:]) | ~asked[:, 1:]).all(-1).float().mean())
@@ -357,7 +358,10 @@ def weight_on_copied_letter(model: LessonModule, words: Iterable[str]) -> Float[
 
 
 def weight_on_space(model: LessonModule, words: Iterable[str]) -> Float[Tensor, "layers"]:
-    """Return each layer's mean weight on the space before the answer, in the same way as `weight_on_copied_letter`."""
+    """Return each layer's mean weight on the space before the answer.
+
+    The mean is taken over the same prompts as in `weight_on_copied_letter`.
+    """
     return _mean_weight(model, words, lambda weights, start: weights[:, :, start])
 
 
@@ -371,10 +375,9 @@ def _mean_weight(model: LessonModule, words: Iterable[str], pick: Callable[[Tens
 
 @torch.no_grad()
 def after_a_wrong_letter(model: nn.Module, n: int = 200, seed: int = 5) -> dict[str, float]:
-    """Measure which letter the model writes after a wrong letter in an unfinished `echo` answer.
+    """Measure which letter the model writes if the last letter of an unfinished `echo` answer is wrong.
 
-    The last letter of the unfinished answer is replaced with a different letter from the word. Each word has 8
-    different letters.
+    The wrong letter is another letter of the same word. Each word has 8 different letters.
 
     Returns:
         Two shares of the `n` cases: how often the model writes the letter for the next position, and how often it

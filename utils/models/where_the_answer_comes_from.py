@@ -94,7 +94,9 @@ def known_tokens() -> Int[Tensor, "known"]:
 
 
 def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]:
-    """Sample `n` lists of `length` different tokens that the model knows, and repeat each list: [n, 2 length].
+    """Sample `n` lists of `length` different tokens that the model knows, and write each list twice.
+
+    The shape of the result is [n, 2 length].
 
     Raises:
         ValueError: `length` is below 1 or above the number of known tokens.
@@ -124,7 +126,10 @@ def patterns(model: LessonModule, tokens: Int[Tensor, "batch seq"]) -> Float[Ten
 
 @contextlib.contextmanager
 def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
-    """In a `with` block, limit the logits of lesson 12's GPT to the last `count` positions: [batch, count, vocab]."""
+    """Limit the logits of lesson 12's GPT to the last `count` positions while a `with` block runs.
+
+    The shape of the logits is then [batch, count, vocab].
+    """
     hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -count:])
     try:
         yield
@@ -133,7 +138,7 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return a slice of the last dimension: a head's entries in queries, keys, values or merged results."""
+    """Return the slice of a head's entries in the last dimension of queries, keys, values or merged results."""
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 

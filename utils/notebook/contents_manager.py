@@ -27,7 +27,7 @@ class CourseContentsManager(AsyncLargeFileManager):
 
     It lists only the notebook of a lesson, not its .md file.
 
-    It keeps widget states that JupyterLab would remove when it saves a lesson.
+    When JupyterLab saves a lesson, this manager keeps widget states that JupyterLab would remove.
     """
 
     async def get(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Notice:
-    """A line of text, as plain text and as HTML."""
+    """A line of text that can be displayed as plain text or as HTML."""
 
     def __init__(self, text: str) -> None:
         self.text = text

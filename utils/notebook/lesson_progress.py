@@ -1,7 +1,7 @@
-"""Read the lessons on this machine: their titles and minutes, and the state of their exercises.
+"""Read the title and the duration of each lesson on this machine, and the states of its exercises.
 
-Titles and minutes come from the first readable file of a lesson: in the current folder, in `course/` or in
-`solutions/`. States come from `utils.learner_data.progress`.
+The title and the duration come from the lesson's first readable file. The current folder is searched first, then
+`course/`, then `solutions/`. States come from `utils.learner_data.progress`.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class LessonProgress:
             return None
         try:
             address = Path(os.path.relpath(self.path)).as_posix()
-        except (ValueError, OSError):  # the lesson is on a different drive, or the folder was deleted
+        except (ValueError, OSError):  # the lesson is not on the current folder's drive, or this folder was deleted
             return None
         # The link uses the cell's id, not its heading. JupyterLab renders a cell only when it comes into view, and
-        # cannot find its heading before. In a notebook that is already open, JupyterLab scrolls to the cell but does
+        # finds only rendered headings. In a notebook that is already open, JupyterLab scrolls to the cell but does
         # not activate it, because its `setFragment` activates only cells that are not rendered yet.
         # Notebook 7 opens the notebook at the top.
         return quote(address) + (f"#cell-id={quote(item.heading_cell_id)}" if item and item.heading_cell_id else "")
@@ -118,7 +118,10 @@ def _lesson_files() -> dict[str, list[Path]]:
 
 
 def _load_lesson_progress(stem: str, paths: list[Path], names: list[str], records: dict[str, dict]) -> LessonProgress:
-    """Read one lesson from the first readable file. Without a readable file, leave out the title and the minutes."""
+    """Read one lesson from the first readable file.
+
+    If no file is readable, the title comes from the stem, and the duration is unknown.
+    """
     title, minutes, places = stem[3:].replace("_", " "), None, {}
     for path in paths:
         try:

@@ -34,7 +34,7 @@ class ProgressView:
 
     @cached_property
     def pages(self) -> list[LessonProgress]:
-        """All lessons. They are read on first use, because `due()` works without them."""
+        """All lessons. Lesson files are read only on first use, because `due()` works without the lessons."""
         return load_progress()
 
     @cached_property
@@ -200,7 +200,7 @@ def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
 
 
 def _mark_calls(text: str) -> str:
-    """Return the text as HTML, with calls such as `progress().save()` as code."""
+    """Return the text as HTML, and format calls such as `progress().save()` as code."""
     return inline_html(re.sub(r"progress\(\)\.\w+\(\)", r"`\g<0>`", text))
 
 

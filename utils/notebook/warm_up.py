@@ -57,7 +57,7 @@ class WarmUp:
             print(self)
 
     def make_box(self) -> Any:
-        """Return a box with one widget for each question. After a wrong answer, its question is appended again."""
+        """Return a box with one widget for each question. A question with a wrong answer is appended again."""
         from ipywidgets import VBox
 
         box = VBox()
@@ -97,5 +97,5 @@ def question_widget(question: Question, on_answer: Callable[[bool, str], None]) 
 
 
 def full_text(question: Question) -> str:
-    """Return the number of the question's lesson, the context from the lesson, and the text of the question."""
+    """Return one text with the lesson's number, the context from the lesson, and the question."""
     return " ".join(filter(None, [f"Lesson {question.lesson[:2]}.", question.context, question.text]))

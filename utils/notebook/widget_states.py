@@ -37,11 +37,11 @@ def keep_widget_states(notebook: Mapping[str, Any], earlier: Mapping[str, Any]) 
         name = wanted.pop()
         if name in old and name not in states:
             states[name] = old[name]
-            wanted |= {*re.findall("IPY_MODEL_([0-9a-f]+)", json.dumps(old[name]))}  # its layout, and widgets inside it
+            wanted |= {*re.findall("IPY_MODEL_([0-9a-f]+)", json.dumps(old[name]))}  # its layout and its inner widgets
 
 
 def widget_states(notebook: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the states of widgets in a notebook, by the id of the widget.
+    """Return {widget id: state} for the widgets whose states are saved in a notebook.
 
     Raises:
         KeyError: JupyterLab saved no states in this notebook.

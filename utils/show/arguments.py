@@ -14,7 +14,7 @@ from utils.show.text_format import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:
-    """Return `value` with every tensor and array inside it converted to nested lists."""
+    """Convert every tensor and array in `value` to nested lists, and return the result."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (list, tuple, range)):
@@ -28,7 +28,7 @@ def shape_text(array: np.ndarray) -> str:
 
 
 def require_filled(value: Any, name: str) -> None:
-    """Check that the learner has computed `value`. The error message calls the value `name`.
+    """Check that the learner has computed `value`. `name` is the name of the value in the error message.
 
     Raises:
         ValueError: the value is still `...`, so the exercise that computes it is not done.
@@ -112,7 +112,7 @@ def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
 
 
 def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` names. Error messages call the named items `what`, such as "bars".
+    """Return `given` as a list of `count` names. In error messages, `what` describes the items, such as "bars".
 
     Raises:
         ValueError: `given` is not a list, or it does not contain `count` items.

@@ -1,4 +1,4 @@
-"""Draw charts: horizontal bars, lines, lines in separate strips, and bands that contain several runs."""
+"""Draw charts: horizontal bars, lines, lines in separate strips, and bands around the mean of several runs."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _bar_group(
 ) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
-    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # fraction of the width that the numbers need
+    room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the numbers need this fraction of the width
     left_room = room if low < 0 else 0.0
     span = (high - low or 1.0) / (1 - left_room - room)
     axes.set_xlim(low - left_room * span, low - left_room * span + span)
@@ -156,7 +156,7 @@ def curves(
     logx: bool = False,
     reference: float | tuple[str, float] | None = None,
 ) -> Picture:
-    """For each name in `runs`, draw the mean as a line, inside a band from the lowest to the highest run.
+    """For each name in `runs`, draw a band from the lowest to the highest run, and the mean of the runs as a line.
 
     Args:
         x: [n] numbers, increasing.
@@ -342,9 +342,9 @@ def strips(
 
 
 def describe_lines(xs: np.ndarray, ys: Mapping[str, np.ndarray], xname: str, mark: tuple[str, float] | None) -> str:
-    """Describe each line of a chart in one line of text with all its numbers.
+    """Describe each line of a chart by all its numbers, in a separate row of text.
 
-    For more than 12 numbers, include only the first, the last, the smallest and the largest.
+    If a line has more than 12 numbers, include only the first, the last, the smallest and the largest.
     """
 
     def describe(y: np.ndarray) -> str:

@@ -24,8 +24,9 @@ from utils.show.colours import SEQUENTIAL
 from utils.show.drawing_types import Figure
 from utils.show.picture import Picture
 
-# circuitsvis says destination and source; the course says query and key. In circuitsvis, a head can be chosen only with
-# the mouse; here, the keyboard works too. circuitsvis numbers its tokens; the course does not.
+# circuitsvis uses the words destination and source; the course uses query and key. In circuitsvis, readers can choose a
+# head only with the mouse; in the course, they can also use the keyboard. circuitsvis adds a number to each token's
+# label; the course removes it.
 WORDS = {
     '"Destination Token"': '"query (asks)"',
     '"Source Token"': '"key (answers)"',
@@ -37,11 +38,11 @@ WORDS = {
     "ticks:{display:!0": "ticks:{color:courseInk,callback:courseToken,autoSkip:!1,display:!0",
     "title:{display:!0": "title:{color:courseInk,display:!0",
 }
-# circuitsvis mixes a colour with white. The course uses the same colour scale for all weights.
+# For smaller weights, circuitsvis mixes a colour with more white. The course uses one colour scale for all weights.
 MIXED = re.compile(r'return (\w)>=0\?(\w+)\(\w\)\.mix\(\2\("white"\),Math\.min\(Math\.max\(1-\1/(\w),0\),1\)\):')
 OURS = r"return \1>=0?\2(courseShade(\1/\3)):"
-# When a head is chosen, circuitsvis draws the small tables of all heads again. With React's memo, it draws only the
-# large table, because the arguments of the small tables have not changed.
+# When the reader chooses a head, circuitsvis redraws the large table, and also the small tables of all heads. With
+# React's memo, it redraws only the large table, because the arguments of the small tables have not changed.
 SMALL_TABLE = re.compile(r"(\w+\.default)\.createElement\((\w+),(?=\{attention:\w+,tokens:\w+,showAxisLabels:!1,)")
 DRAWN_ONCE = r"\1.createElement(courseMemo(\1,\2),"
 _HELPERS = """var courseMemo = (react, table) => (table.memo ||= react.memo(table));
@@ -60,10 +61,10 @@ UNSUPPORTED = (
     " ({version}); version 1.43.3 works."
 )
 
-# This script draws a figure into every box with the figure's content key that no other script has claimed. This works
-# for identical figures, for two views of one notebook, and wherever the script is on the page. The script creates
-# the ids, so the notebook stores none. Once the figure is drawn, the static picture remains only for screen readers and
-# print.
+# This script draws a figure into each box that has the figure's content key, unless another script has claimed the box.
+# This works for identical figures, for two views of one notebook, and wherever the script is on the page. The script
+# creates the ids of the figures, so the notebook stores no ids. Once the figure is drawn, only screen readers and print
+# use the static picture.
 _FIGURE = """<script>(() => {
 const props = PROPS;
 const boxes = [...document.querySelectorAll('[data-attention="KEY"]')].filter(box => !box.dataset.claimed);
@@ -194,7 +195,7 @@ def interactive_html(picture: str, title: str, props: dict[str, Any], with_libra
 
 @functools.cache
 def compressed_library() -> str | None:
-    """Return circuitsvis's browser library with the changes of `adapt_library`, gzipped and base64-encoded.
+    """Return circuitsvis's browser library, changed by `adapt_library`, gzipped and base64-encoded.
 
     Return None if circuitsvis is not installed, or if its library lacks the code that the course replaces.
     """
@@ -244,7 +245,7 @@ class LibraryTracker:
         self.shell: Any = None  # the shell whose cells the tracker watches
 
     def claim_library(self) -> bool:
-        """Return whether the figure that is about to be shown must contain the library."""
+        """Return True if the figure to be shown next must contain the library."""
         shell = _shell()
         if shell is None:  # outside a notebook, every figure is a separate page
             return True
@@ -278,7 +279,10 @@ def _shell() -> Any:
 
 
 def _request_info(shell: Any, info: Any = None) -> tuple[str, str, list[str]]:
-    """Return the running cell (its id, or a hash of its source if it has no id), the session and the deleted cells."""
+    """Return the id of the running cell, the session and the ids of the deleted cells.
+
+    If the running cell has no id, return a hash of its source instead of the id.
+    """
     parent = (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
     about = parent.get("metadata") or {}
     source = getattr(info, "raw_cell", None) or (parent.get("content") or {}).get("code") or ""

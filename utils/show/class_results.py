@@ -26,7 +26,7 @@ STATES = {
     "unreadable": INK,
     "absent": PAPER,
 }
-MOST_LINES = 60  # with more students, a table has no lines between cells and shows no names
+MOST_LINES = 60  # if there are more students, the table has no lines between cells and no names of students
 TALLEST = 8.6  # inches
 
 

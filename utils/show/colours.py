@@ -1,9 +1,10 @@
-"""Define the colours for figures and HTML. A test checks that `page.css` of the live pages repeats these colours."""
+"""Define the colours for figures and HTML. A test checks that `page.css` contains the same colours."""
 
 from collections.abc import Sequence
 
-# Each CSS name has one tone for light pages and one for dark pages. On `paper`, text has a contrast of at least 4.5:1
-# in both tones; marks have at least 3:1. The series are Okabe and Ito's colours, adjusted to reach this contrast.
+# Each CSS name has one tone for light pages and one for dark pages. In both tones, the
+# contrast with `paper` is at least 4.5:1 for text and at least 3:1 for marks. The series are Okabe and Ito's colours,
+# adjusted to reach this contrast.
 PALETTE = {
     "paper": ("#ffffff", "#111417"),
     "ink": ("#1f2328", "#e6e8eb"),
@@ -33,7 +34,8 @@ SERIES = (BLUE, VERMILION, GREEN, PURPLE, BROWN, INK)
 TINTS = tuple(light for name, (light, _) in PALETTE.items() if name.startswith("tint-"))
 YES, NO = TINTS[0], SHADE
 GREY, OCHRE = PALETTE["grey"][0], PALETTE["ochre"][0]
-# Tables of numbers look the same on light and dark pages. These are matplotlib's names; `page.js` also has viridis.
+# Tables of numbers look the same on light and dark pages. These are matplotlib's names of
+# colour scales. `page.js` also contains viridis.
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"
 BLOCKED = "#e4e7eb"  # a table cell whose score is blocked (−∞)
 
@@ -43,10 +45,10 @@ ACCENT = {"passed": "#2a8f5b", "failed": "#d1543a", "todo": "#7a7f8a"}
 
 
 def text_colour_on(rgba: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher WCAG contrast on the colour. The contrast is at least 4.54.
+    """Return black or white: the text colour with the higher WCAG contrast on `rgba`. The contrast is at least 4.54.
 
-    White text does not use `paper`. On a dark page, `paper` becomes dark, but text in a coloured cell must keep its
-    colour.
+    The white is a fixed colour instead of `paper`, because `paper` becomes dark on a dark page. Text in a coloured cell
+    must stay white.
     """
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgba[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

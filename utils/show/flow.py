@@ -103,7 +103,7 @@ class _Flow:
         self.figure, self.axes = new_canvas(1, 1, 5.7, 8)
         self.step = min(0.72, (5.7 - self.LEFT - 0.2) / (n + 1))
         self.y = 0.25  # the lower edge of the drawing so far
-        self.bus: tuple[float, float] | None = None  # where the line from the query to the keys starts
+        self.bus: tuple[float, float] | None = None  # start of the line that connects the query to the keys
         self.words: list[str] = []
         for j, name in enumerate(names):
             colour, weight = (VERMILION, "bold") if j == at else (INK, "normal")
@@ -183,7 +183,7 @@ class _Flow:
         self.words.append(f"{name} {list(values.shape)}, {how}: {list_values(self.names, values)}.")
 
     def crop_axes(self) -> None:
-        """Crop the axes below the last box."""
+        """Remove the empty space below the last box."""
         self.axes.set_ylim(self.y + 0.02, 0)
         self.axes.set_position((0.1, 0.1, 5.7 / BENCH, (self.y + 0.02) / BENCH))
 

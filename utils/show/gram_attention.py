@@ -26,10 +26,10 @@ TOWARDS = np.cross(RIGHT, UP)
 
 
 def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return query, key and reference as rows [3, 3], with query and reference in the plane z = 0 and the key above it.
+    """Return query, key and reference as rows [3, 3], with z = 0 for query and reference and z ≥ 0 for the key.
 
-    The change of coordinates keeps lengths and angles, so the Gram matrix stays the same. A height below 1e-9 times the
-    length of the vector counts as 0.
+    The change of coordinates keeps lengths and angles, so the Gram matrix stays the same. A height counts as 0 if it is
+    less than 1e-9 times the length of the vector.
     """
     axes: list[np.ndarray] = []
     rows = {}
@@ -122,7 +122,7 @@ def _project(points: np.ndarray) -> np.ndarray:
 
 
 def _draw_body(axes: Axes, rows: np.ndarray, solid: bool) -> None:
-    """Draw the base spanned by query and reference and, if `solid`, the faces of the body; hidden edges are dashed."""
+    """Draw the base that query and reference span, and also the body's faces if `solid`; hidden edges are dashed."""
     query, key, reference = rows
     floor = _project(_corners(np.zeros(3), query, reference))
     axes.fill(*floor.T, facecolor=GREEN, alpha=0.16, edgecolor=GREEN, linewidth=0.8, zorder=1, clip_on=False)
@@ -164,7 +164,7 @@ def _label_extent(name: str, tip: np.ndarray, inch: float) -> tuple[float, float
 
 
 def _draw_labels(axes: Axes, tips: np.ndarray, inch: float) -> None:
-    """Write a name beyond each tip. Names that would touch are moved apart."""
+    """Write a name beyond each tip. If names would touch, move them apart."""
     card = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.8}
     away = np.array([-0.14, 0.14, 0.14]) / inch  # only the query's name is below its tip
     for tip, y, name, colour in zip(tips, separate_positions(list(tips[:, 1] + away), 0.18 / inch), NAMES, COLOURS):

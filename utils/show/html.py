@@ -82,7 +82,8 @@ def table(
 ) -> str:
     """Return rows of text as an inline table with a caption. The cells in `outlined` (row, column) have an outline.
 
-    If the expected cells are given, a screen reader reads each cell with its expected text and "right" or "wrong".
+    If `expected` is given, a screen reader reads three things for each cell: its text, the expected text, and "right"
+    or "wrong".
     """
     wanted = {(i, j): text for i, row in enumerate(expected) for j, text in enumerate(row)}
 

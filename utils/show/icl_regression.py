@@ -214,7 +214,10 @@ def against(x: ArrayLike, y: ArrayLike, xlabel: str, ylabel: str, title: str | N
 
 
 def _draw_cells(axes: Axes, x: float, y: float, cell: float, values: np.ndarray, limit: float, numbers: bool) -> None:
-    """Draw signed numbers as coloured cells, with a dashed line above the last row; (x, y) is the top left (inches)."""
+    """Draw signed numbers as coloured cells, with a dashed line above the last row.
+
+    The top left corner is at (x, y), in inches.
+    """
     n, m = values.shape
     right, bottom = x + m * cell, y + n * cell
     axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, aspect="auto", extent=(x, right, bottom, y))

@@ -60,8 +60,8 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
     return finish_picture(figure, title, "How the numbers are distributed", "\n".join(words))
 
 
-# A layout has three tuples: the parts on the branch, those on the stream (if there is no branch), and those after the
-# sum.
+# Each layout has three tuples of parts. The first tuple contains the parts on the branch. If there is no branch, the
+# second contains the parts on the stream. The third contains the parts after the sum.
 PLACES = {
     "only attention": ((), ("attention",), ()),
     "no norm": (("attention",), (), ()),

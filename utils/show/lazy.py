@@ -1,4 +1,4 @@
-"""Let a package load each of its modules only when a name from the module is first used (PEP 562)."""
+"""Delay the imports of a package: each module is loaded when one of its names is first used (PEP 562)."""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ def hide_frame(axes: Axes) -> None:
 
 
 def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEXT) -> None:
-    """Write the unmasked numbers into the newest image's cells, in legible colours. A cell is `cell` inches wide."""
+    """Write all unmasked numbers into the cells of the newest image, in legible colours.
+
+    A cell is `cell` inches wide.
+    """
     image, (rows, columns) = axes.images[-1], values.shape
     left, right, bottom, top = image.get_extent()
     for (i, j), value in np.ma.ndenumerate(values):

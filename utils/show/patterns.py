@@ -1,4 +1,4 @@
-"""Draw the attention patterns of several heads: as small tables, and with circuitsvis if its script can run."""
+"""Draw attention patterns of several heads: with circuitsvis if its script can run, otherwise as small tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
             axes.set_title(label, size=fit_font_size(label, SMALL, side + gap - 0.06), color=INK, pad=3)
         axes.tick_params(length=0, pad=2)
         axes.set_yticks(range(0, n, step) if column == 0 else [], texts[::step] if column == 0 else [], size=size)
-        lowest = k + across >= heads  # there is no table below
+        lowest = k + across >= heads  # no other table is below this one
         axes.set_xticks(range(0, n, step) if lowest else [], texts[::step] if lowest else [], size=size, rotation=90)
         if column == 0:
             axes.set_ylabel("query (asks)" if side > 0.9 else "query", size=SMALL, labelpad=2)
@@ -62,9 +62,9 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
 def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     """Describe the largest weight of each query, for each head.
 
-    For more than 8 tokens, give three average weights instead: on the previous token, on the token itself and on the
-    first token. These averages use the queries from position 2 on. Also name the key with the largest average weight,
-    and give the largest weight.
+    If there are more than 8 tokens, give three average weights instead: on the previous token, on the query's own token
+    and on the first token. These averages leave out the queries at positions 0 and 1. Also name the key with the
+    largest average weight, and give the largest weight.
     """
     lines = []
     for table in values:

@@ -124,7 +124,7 @@ def separate_positions(positions: Sequence[float], gap: float) -> list[float]:
 
 
 def new_figure() -> Figure:
-    """Return an empty figure with a scratch page of `BENCH` × `BENCH` inches. pyplot does not register it."""
+    """Return an empty figure with a scratch page of `BENCH` × `BENCH` inches. It is not registered with pyplot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -134,12 +134,12 @@ def new_figure() -> Figure:
 
 
 def new_axes(figure: Figure, x: float, y: float, width: float, height: float) -> Axes:
-    """Add axes at a position in inches on the scratch page."""
+    """Add axes to the scratch page. Their position and size are in inches."""
     return figure.add_axes((x / BENCH, y / BENCH, width / BENCH, height / BENCH))
 
 
 def new_chart(x: float, y: float, width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a new figure, and axes at a position in inches on its scratch page."""
+    """Return a new figure and its axes. The position and size of the axes are in inches on the scratch page."""
     figure = new_figure()
     return figure, new_axes(figure, x, y, width, height)
 

@@ -139,7 +139,10 @@ def _projection_foot(a: np.ndarray, b: np.ndarray, name: str) -> np.ndarray:
 
 
 def _draw_angle(axes: Axes, a: np.ndarray, b: np.ndarray, inch: float) -> str:
-    """Draw the arc between two vectors. Return `|a| × |b| × cos θ = ` in numbers, or '' if a length is 0."""
+    """Draw the arc between two vectors.
+
+    Return the text `|a| × |b| × cos θ = ` with numbers for |a|, |b| and θ, or '' if a length is 0.
+    """
     from matplotlib.patches import Arc
 
     lengths = float(np.linalg.norm(a)), float(np.linalg.norm(b))

@@ -30,9 +30,9 @@ def saturation_study(
 ) -> dict[str, Shaped[Tensor, "d_ks"]]:
     """Measure the softmax of dot products of random queries and keys, with and without the division by √d_k.
 
-    For each d_k, sample `draws` queries [d_k], each with `seq` keys [d_k] of its own. All entries are standard normal.
-    The scaled and the unscaled numbers use the same samples. The samples for one d_k do not depend on the other values
-    in `d_ks`.
+    For each d_k, sample `draws` queries [d_k]. For each query, sample `seq` keys [d_k]. All entries are standard
+    normal. The scaled and the unscaled numbers use the same samples. The samples for one d_k do not depend on the other
+    values in `d_ks`.
 
     Returns:
         A dict of float64 tensors [len(d_ks)]. Each name has the suffix "_unscaled" or "_scaled". `spread` is the

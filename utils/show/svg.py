@@ -73,7 +73,7 @@ def render_svg(figure: Figure, alt: str) -> str:
 
 
 def css_colour(colour: Any) -> str:
-    """Return a palette colour as a CSS variable that falls back to the light tone, and other colours as hexadecimal."""
+    """Return a palette colour as a CSS variable with the light tone as fallback, and other colours in hexadecimal."""
     if not isinstance(colour, str):
         colour = "#%02x%02x%02x" % tuple(round(255 * part) for part in colour[:3])  # noqa: UP031
     return f"var(--{_NAMED[colour]},{colour})" if colour in _NAMED else colour
@@ -124,7 +124,7 @@ def path_data(points: np.ndarray, codes: np.ndarray) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def layout_glyphs(font_file: str, text: str) -> tuple[tuple[str, int], ...]:
-    """Return the name and the x position of each glyph of a text, in units of 1/EM of the font size."""
+    """Return the name and the x position of each glyph of a text. The unit of x is the font size divided by EM."""
     font = get_font(font_file)
     font.set_size(text_to_path.FONT_SCALE, 72)
     glyphs, outlines, _ = text_to_path.get_glyphs_with_font(font, text)
@@ -264,7 +264,8 @@ class SvgRenderer(RendererBase):
         name = self._shape(path_data(points, codes))
         places = (trans + self.flip).transform(path.vertices)
         box = gc.get_clip_rectangle()
-        if box is not None:  # like Agg, draw the whole marker if its centre is inside the axes, otherwise nothing
+        # Like matplotlib's Agg, draw the whole marker if its centre is inside the axes. Otherwise, draw nothing.
+        if box is not None:
             (left, bottom), (right, top) = self.flip.transform(box.get_points())
             inside = (places[:, 0] >= left - 1) & (places[:, 0] <= right + 1)
             places = places[inside & (places[:, 1] >= top - 1) & (places[:, 1] <= bottom + 1)]
@@ -315,7 +316,7 @@ class SvgRenderer(RendererBase):
 
 
 def render_cells(cells: list[list[str]], left: float, top: float, wide: float, high: float) -> str:
-    """Return cells in palette colours as SVG. Neighbours in a row with the same colour form one rectangle."""
+    """Return cells in palette colours as SVG. If neighbours in a row have the same colour, they form one rectangle."""
     paths: dict[str, str] = {}
     for i, row in enumerate(cells):
         start = 0

@@ -74,7 +74,9 @@ def _largest(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[s
 
 
 def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarray, list[str] | None, list[str]]:
-    """Return `values` as a table, the names of its rows (None for a single unnamed query) and the names of its columns.
+    """Return `values` as a table, the names of its rows and the names of its columns.
+
+    For a single query without a name, the names of the rows are None.
 
     Raises:
         ValueError: the table is not square, and `keys` is None.
@@ -95,7 +97,7 @@ def _parse_labels(values: np.ndarray, tokens: Any, keys: Any) -> tuple[np.ndarra
 def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequence[str]) -> str:
     """Describe a small table by all its numbers, and a larger table by the two largest numbers in each row.
 
-    A very large table is described by its largest number.
+    Describe a very large table only by its largest number.
     """
     n, m = values.shape
     heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
@@ -110,7 +112,10 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
 
 
 def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> str:
-    """Name the two columns with the largest `sizes` in a row. One would say little: it is often on the diagonal."""
+    """Name the two columns with the largest `sizes` in a row.
+
+    A single column would say little, because the largest number in a row is often on the diagonal.
+    """
     tops = [f"{names[j]}, {number_text(float(row[j]))}" for j in np.argsort(-sizes, kind="stable")[:2]]
     return f"largest at {', then '.join(tops)}"
 
@@ -247,7 +252,7 @@ def scores(
     finite = values[np.isfinite(values)]
     limit = float(np.abs(finite).max(initial=0)) or 1.0
     figure, axes, cell = draw_signed_table(np.ma.masked_invalid(values), rows, columns, limit)
-    axes.set_facecolor(BLOCKED)  # visible in the cells of blocked scores, because these are transparent
+    axes.set_facecolor(BLOCKED)  # shows in the cells of blocked scores, because these cells are transparent
     _draw_numbers_or_scale(axes, values, cell, [-limit, 0, limit])
     default = f"The highest score: {_largest(values, rows, columns)}"
     blocked = values.size - finite.size

@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.ft2font import FT2Font
 
-HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories with characters that are invisible or reverse the text
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories with invisible characters or characters that reverse text
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def course_font() -> FT2Font:
 
 
 def escape_undrawable(text: str) -> str:
-    """Return `text` with escapes for characters that are hidden or missing from the font."""
+    """Return `text` with escapes for hidden characters and for characters that the font lacks."""
 
     def fine(char: str) -> bool:
         return unicodedata.category(char) not in HIDDEN and bool(course_font().get_char_index(ord(char)))

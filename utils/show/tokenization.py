@@ -1,4 +1,4 @@
-"""Draw tokens: a text as coloured chips, merges that join chips, and the likeliest next tokens."""
+"""Draw tokens: a text as coloured chips, the chips after each merge, and the likeliest next tokens."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def parse_ids(given: Any, count: int) -> list[int] | None:
 
 
 def chip_text(token: str | bytes) -> str:
-    """Return the text of a token's chip: every space as a dot, hidden characters and partial bytes as escapes."""
+    """Return the text of a token's chip, with dots instead of spaces.
+
+    Hidden characters become escapes. Bytes that are only part of a character also become escapes.
+    """
     if isinstance(token, bytes):
         try:
             token = token.decode("utf-8")
@@ -88,7 +91,10 @@ def quote_token(token: str | bytes) -> str:
 
 @functools.cache
 def _bytes_by_letter() -> dict[str, int]:
-    """Return GPT-2's {letter: byte}. A visible byte is its own letter; others get letters from code point 256 on."""
+    """Return GPT-2's {letter: byte}.
+
+    A visible byte and its letter have the same number. The letters for other bytes start at code point 256.
+    """
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(others)}
@@ -205,7 +211,7 @@ def merges(steps: Iterable[tuple[str, Sequence[str | bytes]]], title: str | None
 
 
 def _colours(rows: Iterable[Sequence[str | bytes]]) -> dict[str | bytes, str]:
-    """Return a colour for each distinct token. Neighbours get different colours if one of the five is free."""
+    """Return a colour for each distinct token. Neighbours get different colours if one of the five colours is free."""
     beside: dict[str | bytes, list[str | bytes]] = {}
     for row in rows:
         for left, right in itertools.pairwise(row):

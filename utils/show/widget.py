@@ -59,7 +59,7 @@ class Widget(Protocol):
 
 @functools.cache
 def widget_class(script: Path) -> type:
-    """Return the class of the widgets that `script` draws. It implements `Widget`.
+    """Return the widget class for `script`, which draws the widgets. The class implements `Widget`.
 
     The class is created on first use, so that importing this module does not import ipywidgets.
     """
@@ -119,7 +119,7 @@ def make_widget(
 
 
 def parse_text(name: str, value: Any, empty: bool = False) -> str:
-    """Return `value`, which must be a string. A blank string is allowed only with `empty`.
+    """Return `value`, which must be a string. A blank string is allowed only if `empty` is True.
 
     Raises:
         ValueError: `value` is not a string, or it is blank and `empty` is False. The message calls it `name`.

@@ -1,4 +1,4 @@
-"""Provide test doubles for lesson 03: two attention modules for `copy_weights`, and a view of the copied weights."""
+"""Provide test doubles for lesson 03: two modules for `copy_weights`, and a function that collects its effects."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ NAMES = ("W_query", "W_key", "W_value")
 
 
 class FakeSelfAttentionV1(nn.Module):
-    """The parameters of a SelfAttention_v1, each [d_in, d_out], sampled by `rand(*shape)`."""
+    """A module with the parameters of a SelfAttention_v1. `rand(*shape)` samples each parameter, [d_in, d_out]."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class FakeSelfAttentionV1(nn.Module):
 
 
 class FakeSelfAttentionV2(nn.Module):
-    """The layers of a SelfAttention_v2, whose weights are [d_out, d_in], sampled by `rand(*shape)`."""
+    """A module with the layers of a SelfAttention_v2. `rand(*shape)` samples each weight, [d_out, d_in]."""
 
     def __init__(self, d_in: int, d_out: int, rand: Callable[..., Tensor]) -> None:
         super().__init__()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 VOCAB = 50257  # the size of GPT-2's vocabulary
 END = VOCAB - 1  # the id of <|endoftext|>
-# For longer texts, a model with `ends_at` returns logits only for its own small vocabulary. With GPT-2's vocabulary,
-# an answer that never stops would fill the memory.
+# If a text has more tokens than this, a model with `ends_at` returns logits only for its own small vocabulary. With
+# GPT-2's vocabulary, an answer with an endless loop would fill the memory.
 LONGEST = 32
 
 
@@ -75,7 +75,7 @@ class LazyTokenizer:
 
 
 def _small_tables(n_merges: int) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return {token: id}, with the ids in reverse order, and the first `n_merges` merges."""
+    """Return the vocabulary {token: id}, in which the ids are in reverse order, and the first `n_merges` merges."""
     merges = read_merges()[:n_merges]
     tokens = list(build_vocabulary(merges))
     return {token: i for i, token in enumerate(reversed(tokens))}, merges

@@ -50,7 +50,7 @@ class FakeTextModel(nn.Module):
         self, table: Tensor, stop_length: int | None = None, forced_characters: dict[int, str] | None = None
     ) -> None:
         super().__init__()
-        # A parameter, because an answer may look up the model's device in `model.parameters()`.
+        # The table is a parameter, because an answer may look up the model's device in `model.parameters()`.
         self.table = nn.Parameter(table, requires_grad=False)
         self.part = nn.Identity()  # a submodule has its own training mode
         self.stop_length, self._n_calls = stop_length, 0
@@ -154,7 +154,7 @@ class FakeTrainableModel(nn.Module):
         twin = FakeTrainableModel(table, bias, optimizer=self.optimizer, fresh=self.fresh, gain=self.gain)
         for p in twin.parameters():
             p.grad = None if self.fresh else p.detach().roll(1, 0)
-        # An answer may have changed the learning rate.
+        # Restart the optimizer, because an answer may have changed its learning rate.
         self.optimizer.restart(list(twin.parameters()))
         return twin.train(self.training)
 
@@ -176,7 +176,8 @@ def view_training_step(result: Any, model: FakeTrainableModel, optimizer: FakeOp
         return None
     loss = result
     if hasattr(result, "__float__"):
-        # A result with several numbers cannot be converted to a float. The check then compares its shape.
+        # A result with several numbers cannot be converted to a float. In that case, the check compares the
+        # shape of the result.
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             loss = torch.tensor(float(result), dtype=torch.float64)
     changed = not all(map(torch.equal, model.parameters(), model.start))

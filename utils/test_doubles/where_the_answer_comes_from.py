@@ -24,7 +24,7 @@ class _RecordingLinear(nn.Linear):
 
 
 class HeadOutputModel(FakeGPT):
-    """A model that returns the input of out_proj in block `layer`, including changes by hooks, instead of logits."""
+    """A model that returns the input of out_proj in block `layer` instead of logits. Hooks may change this input."""
 
     def __init__(self, config: GPTConfig, fill: Callable[[str, torch.Size], Tensor], layer: int) -> None:
         super().__init__(config, fill)

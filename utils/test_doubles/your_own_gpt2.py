@@ -32,7 +32,7 @@ class _Norm(nn.Module):
 
 
 class _SinglePositionLinear(nn.Linear):
-    """A linear layer. If strict, it accepts several positions only in its first call. The error names `label`."""
+    """A linear layer. If strict, only its first call may have several positions. A later error names `label`."""
 
     def __init__(self, n_inputs: int, n_outputs: int, label: str, strict: bool) -> None:
         super().__init__(n_inputs, n_outputs)
@@ -104,7 +104,7 @@ class FakeGPT(nn.Module):
 
 
 def silence_mlp(block: nn.Module) -> None:
-    """Replace the result of a block's MLP with zeros, using a hook, as a later cell in the lesson does."""
+    """Add a hook that replaces the result of a block's MLP with zeros, as a later cell in the lesson does."""
     block.get_submodule("mlp").register_forward_hook(_return_zeros)
 
 

@@ -71,7 +71,7 @@ def serialize_weights(tensors: Mapping[str, Float[Tensor, "..."] | Int[Tensor, "
 
 @contextlib.contextmanager
 def deterministic_algorithms(device: str) -> Iterator[None]:
-    """Make the block reproducible on this machine. The caller's random state does not change."""
+    """Make the results of the `with` block reproducible on this machine. The caller's random state does not change."""
     before = torch.are_deterministic_algorithms_enabled()
     if device != "cpu":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -96,8 +96,8 @@ def require_finished(history: History, steps: int) -> None:
 def write_card(folder: Path, name: str, device: str, **fields: object) -> None:
     """Fill the model card template `name`, and write it next to `model.safetensors` as `README.md`.
 
-    Every template may use `digest`, `megabytes` and `kilobytes` (of the weights). It may also use `where`: the
-    device and, on a CPU, the number of threads, because these affect the results.
+    Every template may use `digest`, `megabytes` and `kilobytes`, which describe the weights. It may also use `where`,
+    which names the device and, for a CPU, the number of threads. Both affect the results.
     """
     weights = (folder / "model.safetensors").read_bytes()
     template = (CARDS / f"{name}.md").read_text(encoding="utf-8")

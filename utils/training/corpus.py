@@ -26,8 +26,8 @@ HE = """John Tom Jack David Peter Bob Paul Mark Sam Adam George Henry James Dani
 Hugo Luke Martin Thomas Robert Kevin Carl Eric Victor Omar""".split()
 NAMES = sorted(SHE + HE)
 
-# The first places, objects and animals are the most frequent. A model then has clear preferences, which temperature
-# can change.
+# The first places, objects and animals in these lists occur most often. Therefore, a trained model has clear
+# preferences, and a temperature can change them.
 PLACES = """store park school beach library garden market station office kitchen museum river farm lake zoo cafe
 restaurant hospital cinema church bakery forest hotel bridge harbor theater castle airport playground village""".split()
 OBJECTS = """drink book ball apple gift letter flower hat cake map key ticket coat ring cup pen coin basket toy sandwich

@@ -37,10 +37,11 @@ class GPT2Metrics:
     answer_prob: float
     other_mean: float
     other_max: float
-    heads: Float[Tensor, "n_heads 3"]  # mean weight on the previous position, the position itself, position 0
+    heads: Float[Tensor, "n_heads 3"]  # mean weight on the previous position, the query's own, and position 0
     uniform: float
     repeated: float  # share of correct tokens in the second half of repeated random lists
-    induction: Float[Tensor, "n_layers n_heads"]  # in these lists, mean weight on the token after the earlier copy
+    # In these lists, the mean weight on the token that follows the earlier copy of the query's token.
+    induction: Float[Tensor, "n_layers n_heads"]
     previous: Float[Tensor, "n_layers n_heads"]  # in the same lists, mean weight on the previous position
 
     def summary_text(self) -> str:
@@ -133,7 +134,7 @@ def measure_gpt2(model: GPT2LMHeadModel, ids: Int[Tensor, "n_ids"], seed: int, n
 
 
 def _measure_lists(model: GPT2LMHeadModel, ids: Tensor, seed: int) -> tuple[float, Tensor, Tensor]:
-    """Measure `repeated`, `induction` and `previous` in `GPT2Metrics`."""
+    """Measure the fields `repeated`, `induction` and `previous` of `GPT2Metrics`."""
     extra, compact = untrained_logit_offset(len(ids)), compact_indices(ids)
     right, induction, previous = [], [], []
     longest = min(LIST_LENGTHS[1], model.config.n_positions // 2)

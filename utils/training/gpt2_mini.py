@@ -6,8 +6,8 @@ tokens that share it. The softmax then counts the logit n times.
 
 The training has two parts. The first part trains all parameters on texts. The second part starts from these weights,
 rounded as in the stored file. It adds repeated random lists to the texts. From these lists, later layers learn to
-find an earlier copy of the current token, and the token after it. The second part does not change the parameters that
-determine where layer 0's heads attend.
+find an earlier copy of the current token, and the token that follows this copy. The second part does not change the
+parameters that determine where layer 0's heads attend.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class GPT2MiniRecipe:
     rate: float = 2e-3  # AdamW's rate for embeddings, norms and biases
     matrix_rate: float = 1e-2  # Muon's rate for the layers' matrices
     unknown: float = 0.15  # the share of texts in which an untrained token replaces one word
-    push: float = 10.0  # the loss includes this factor times the total probability of untrained tokens
+    push: float = 10.0  # the loss includes the total probability of untrained tokens, times this factor
     more: float = 4 / 7  # the steps of the second part, divided by the steps of the first
     lists: float = 0.7  # the share of random lists at the beginning of the second part
     attention_rate: float = 5e-3  # AdamW's rate for queries, keys and values in the second part
@@ -92,7 +92,7 @@ def first_part_rows(recipe: GPT2MiniRecipe) -> TrainingRows:
 
 
 def second_part_rows(recipe: GPT2MiniRecipe, ids: Int[Tensor, "n_ids"]) -> TrainingRows:
-    """Create the rows for the second part. `ids` are the tokens trained in the first part.
+    """Create the rows for the second part. `ids` are the tokens that the first part trained.
 
     The seed is `recipe.seed + 2`, because the measurements use `recipe.seed + 1`.
     """
@@ -142,7 +142,10 @@ def _config(recipe: GPT2MiniRecipe, vocab_size: int, activation_function: str = 
 def train_first_part(
     recipe: GPT2MiniRecipe, data: TrainingRows, progress: bool = True, device: str = "cpu"
 ) -> tuple[GPT2LMHeadModel, History]:
-    """Train the first part. Return the model (on the CPU, rounded to float16 as in the file) and the history."""
+    """Train the first part. Return the model and the history.
+
+    The model is on the CPU, and its weights are rounded to float16, as in the stored file.
+    """
     with deterministic_algorithms(device):
         model = new_model(recipe, len(data.ids))
         return _train(recipe, model, data, progress, device)
@@ -169,7 +172,7 @@ def _train(
     model.to(device)  # pyright: ignore[reportArgumentType]  # a decorator in transformers hides that `to` is a method
     model.train()
     if device != "cpu":
-        model.set_attn_implementation("eager")  # the backward pass of eager attention sums in a fixed order
+        model.set_attn_implementation("eager")  # in its backward pass, eager attention adds numbers in a fixed order
     extra = untrained_logit_offset(len(data.ids), device)
 
     def step_loss(step: int) -> Tensor:
@@ -187,9 +190,9 @@ def _optimisers(
 ) -> list[torch.optim.Optimizer]:
     """Create Muon for the matrices in the layers, and AdamW for all other parameters.
 
-    AdamW also trains the queries, keys and values of layer 0. With `attention_rate`, it trains those of all layers.
-    Muon's steps are equally long in every direction. With Muon, each head kept a little attention weight on every
-    position; with AdamW, the heads specialise.
+    AdamW also trains the queries, keys and values of layer 0. If `attention_rate` is given, AdamW trains the queries,
+    keys and values of all layers. Muon's steps are equally long in every direction. With Muon, each head kept a little
+    attention weight on every position; with AdamW, the heads specialise.
     """
     matrices, attention, rest = [], [], []
     for name, parameter in model.named_parameters():
@@ -282,7 +285,7 @@ def train_and_publish(
 
 
 def _read_training_minutes(folder: Path) -> float:
-    """Read from the card in `folder` how many minutes the training took."""
+    """Read the training time, in minutes, from the card in `folder`."""
     return float(re.findall(r"took ([\d.]+) minutes", (folder / "README.md").read_text(encoding="utf-8"))[0])
 
 

@@ -1,7 +1,7 @@
 """Create the training data for the small GPT-2: rows of tokens, as indices into a compact vocabulary.
 
-Only the tokens in the training text have their own index, in the order of their ids. One additional index represents
-all other tokens.
+Only the tokens in the training text have their own index. The indices have the same order as the tokens' ids. One
+additional index represents all other tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 VOCAB, END = 50257, 50256
 UNKNOWN = -1  # marks an input token that is replaced with an untrained token
-IGNORED = -100  # marks a position without a target; it is ignore_index in torch's cross entropy
+IGNORED = -100  # marks a position without a target; it is the ignore_index of the loss function
 LIST_LENGTHS = (5, 40)  # the shortest and the longest random list
 
 Stage = tuple[int, int, int]  # tokens per row, rows per step, steps
@@ -107,7 +107,7 @@ class _RowSampler:
     def _list(self) -> Asked:
         """Sample a list and write it twice.
 
-        Only predictable tokens are targets: those in the second copy, except its first token.
+        Only predictable tokens are targets. These are the tokens in the second copy, except its first token.
         """
         tokens = next(self.lists)
         return tokens * 2, [*[IGNORED] * (len(tokens) + 1), *tokens[1:], IGNORED]
@@ -120,14 +120,14 @@ def _tokenized(seed: int) -> Iterator[list[int]]:
 
 
 def random_token_lists(ids: Int[Tensor, "n_ids"], seed: int, shortest: int, longest: int) -> Iterator[list[int]]:
-    """Yield lists of trained tokens without end. A list contains no token twice, and no held-out combination."""
+    """Yield lists of trained tokens without end. No list contains a token twice or a held-out combination."""
     own = [token for token in ids.tolist() if token != END]
     words = [backend_tokenizer().decode([token]) for token in own]
     return ([own[place] for place in places] for places in corpus.random_word_lists(words, seed, shortest, longest))
 
 
 def compact_indices(ids: Int[Tensor, "n_ids"]) -> Int[Tensor, "vocab"]:
-    """Return the index of every token in the compact vocabulary."""
+    """Return, for every token of GPT-2, its index in the compact vocabulary."""
     return torch.full((VOCAB,), len(ids)).scatter(0, ids, torch.arange(len(ids)))
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from utils.training.training_display import open_training_display
 
 Schedule = Callable[[int, int], float]
-SMALL = 1_000_000  # parameters; below this size, a second thread does not speed up a step
+SMALL = 1_000_000  # number of parameters; for a smaller model, a second thread does not speed up a step
 
 
 @dataclass
@@ -145,8 +145,9 @@ def train(
 def one_thread() -> Iterator[None]:
     """Run the block on one torch thread.
 
-    Threads that share a small tensor mostly wait for each other. With two threads, a training step of the course's
-    models needs twice as much CPU time on an idle machine, and takes ten times as long on a busy machine.
+    Threads that share a small tensor mostly wait for each other. With two threads instead of one, a training
+    step of the course's models needs twice as much CPU time on an idle machine. On a busy machine, the step takes ten
+    times as long.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -187,7 +188,7 @@ class EagerStep:
 
 @dataclass
 class GraphStep(EagerStep):
-    """A step on a GPU that is recorded as a CUDA graph and then replayed.
+    """A training step on a GPU. The step is recorded as a CUDA graph and then replayed.
 
     A few eager steps run first, on a separate stream, as torch requires.
     """

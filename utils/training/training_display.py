@@ -39,7 +39,7 @@ def open_training_display(
 
 
 def is_in_notebook() -> bool:
-    """Return True if a notebook shows the output of this process, and False for a script or IPython in a terminal."""
+    """Return True in a notebook, and False in a script or in an IPython session in a terminal."""
     ipython = sys.modules.get("IPython")
     return hasattr(ipython.get_ipython() if ipython else None, "kernel")
 
@@ -62,7 +62,7 @@ class TerminalDisplay:
 
 
 class NotebookDisplay:
-    """The loss curve and the model's answers, line by line, for a notebook. The chart appears after the first step.
+    """A display for a notebook: the loss curve, and the model's answers line by line. It appears after the first step.
 
     The saved notebook keeps the last state, which shows whether the training was stopped early.
 
@@ -111,7 +111,7 @@ class NotebookDisplay:
 
     def _state(self, running: bool) -> dict[str, Any]:
         state = {"done": self.done, "loss": self.loss, "losses": [*self.losses], "lines": [*self.lines]}
-        if running:  # the final state must not depend on the speed of the training
+        if running:  # the final state has no remaining time, so it does not depend on the speed
             share = (self.steps - self.done) / (self.done - self.first)
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}

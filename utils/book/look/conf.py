@@ -31,7 +31,8 @@ html_css_files = ["explore.css", "book.css"]
 html_js_files = [("explore.js", {"defer": ""}), ("live.js", {"defer": ""}), ("book.js", {"defer": ""})]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = True  # a search fetches every result's page, so book.js disables summaries for local files
+# For a summary, the search fetches the result's page. book.js disables summaries if the site is opened as a file.
+html_show_search_summary = True
 html_last_updated_fmt = None
 html_use_index = False
 html_theme_options = {
@@ -46,7 +47,7 @@ html_theme_options = {
     **dict.fromkeys(("navbar_start", "navbar_center", "navbar_end", "navbar_persistent"), ()),
 }
 mathjax_path = "mathjax/tex-mml-chtml.js"
-# Without its context menu, a formula is not a Tab stop.
+# The Tab key stops at each formula that has a context menu, so the menu is disabled.
 mathjax3_config = {"options": {"enableMenu": False}}
 html_context = {"default_mode": "auto"}  # follows the light or dark setting of the reader's system
 

@@ -136,7 +136,7 @@ _previous = _score.replace(reference=_of_previous)
 
 
 def _previous_or(start):
-    """Return an answer whose query 0 uses the reference `start(r)`, [batch, d], instead of the last reference."""
+    """Return an answer in which query i uses reference i - 1, and query 0 uses `start(r)`, [batch, d]."""
     return lambda q, k, r: _score(q, k, torch.cat([start(r)[:, None], r[:, :-1]], 1))
 
 
@@ -231,7 +231,7 @@ transfer_family(
             clause="the first axis of the inputs is the position and the second axis is the text",
             oracle=_by_loop(lambda r, i, j: r[:, i], lambda t: t.transpose(0, 1)),
             milestones=_milestones(turn=lambda t: t.transpose(0, 1)),
-            properties=[],  # batch_independent needs the batch on the first axis; here it is the position
+            properties=[],  # batch_independent needs the batch on the first axis, but here it is on the second
             misconceptions=_mistakes(
                 _score,
                 _seq_first,

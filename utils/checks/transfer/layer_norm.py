@@ -43,7 +43,7 @@ def _features_first(normed, w):
 
 
 def _row_by_row(spread):
-    """Return an oracle that divides each vector's differences from its mean by `spread(vector)` + eps."""
+    """Return an oracle that centres each vector, divides it by `spread(vector)` + eps, and multiplies it by `w`."""
 
     def answer(x, w, eps):
         rows = [w * (row - row.mean()) / (spread(row) + eps) for row in x.flatten(0, 1)]
@@ -155,7 +155,7 @@ transfer_family(
             Return the normalised vectors in the same order of the axes, `[batch, d, seq]`.
             """,
             clause="the vector of a token lies along the second axis",
-            # In the first case, d equals seq, so that the answers to the other tasks also run on it.
+            # In some cases, d equals seq, so that answers to the other tasks run without an error.
             cases=lambda rand: _cases(rand, ((2, 4, 4), (3, 6, 6), (1, 8, 8), (2, 4, 3), (3, 6, 2)), axis=1),
             oracle=lambda x, w, eps: F.layer_norm(x.movedim(1, 2), w.shape, w, eps=eps).movedim(2, 1),
             returns=Float("batch d seq"),

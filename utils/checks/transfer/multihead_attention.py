@@ -143,7 +143,7 @@ _summed = _attend.replace(merge=_sum_heads)
 
 
 def _cases(rand, diagonal=True):
-    """Return cases whose masks contain both values in each row. The diagonal has the value `diagonal`."""
+    """Return cases. Each row of a mask contains True and False; the diagonal has the value `diagonal`."""
     cases = []
     for batch, seq, n_heads, d_head in ((2, 4, 2, 3), (1, 5, 3, 2), (3, 3, 2, 2), (2, 6, 4, 2)):
         d, place = n_heads * d_head, torch.arange(seq)

@@ -26,7 +26,7 @@ def _side_by_side(first, second):
 
 
 def _count(x, axis):
-    """Return the positions 0, 1, 2, … along an axis, in a shape that fits the pairs [.., .., d / 2]."""
+    """Return the positions 0, 1, 2, … along an axis, in a shape that broadcasts to the pairs [.., .., d / 2]."""
     shape = [1] * x.dim()
     shape[axis] = -1
     return torch.arange(x.shape[axis]).view(shape)

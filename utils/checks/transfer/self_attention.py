@@ -57,7 +57,7 @@ def _seq_first(answer):
 
 
 def _oracle(score):
-    """Return an oracle for scores of queries and keys. It uses torch's softmax and einsum."""
+    """Return an oracle that computes the scores with `score(q, k)`. It uses torch's softmax and einsum."""
 
     def answer(x, W_query, W_key, W_value):
         q, k, v = (torch.einsum("bsi,io->bso", x, matrix) for matrix in (W_query, W_key, W_value))

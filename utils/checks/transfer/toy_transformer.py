@@ -111,7 +111,7 @@ def _mean_of_means(right):
 
 
 def _cases(rand, start=1, first=False, last=False):
-    """Return cases. Each text has a marked token, then an unmarked token, so every answer counts some tokens.
+    """Return cases. In each text, an unmarked token follows a marked token, so the correct count is never 0.
 
     Args:
         rand: the sampler.

@@ -50,7 +50,7 @@ def _change_head(
     layers=lambda layer, n: [layer],
     leave=False,
 ):
-    """Use a hook to change a head's entries in the input of a part. By default, the hook sets them to zero."""
+    """Change a head's entries in the input of `part`, with a hook. By default, the hook sets these entries to zero."""
 
     def hook(_, inputs):
         x = inputs[0].clone()
@@ -84,7 +84,7 @@ def _oracle(change):
 
 
 def _milestones(change):
-    """Return the milestones for a change: the input of out_proj and the head's results, before and after the change."""
+    """Return the milestones: the head's results and out_proj's input, each before and after the change."""
 
     def values(model, tokens, layer, head):
         steps, entries = {}, head_columns(model, head)
@@ -106,7 +106,7 @@ def _milestones(change):
 
 
 def _after_out_proj(change):
-    """Change the entries of the result of out_proj, where the heads are already mixed."""
+    """Change entries in out_proj's result, although the heads are already mixed there."""
 
     def answer(model, tokens, layer, head):
         entries = head_columns(model, head)

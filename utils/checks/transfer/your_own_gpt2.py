@@ -40,7 +40,7 @@ def _softmax(scores):
 
 
 def _softmax_with_nothing(scores):
-    """Apply the softmax to the scores and an additional score of 0, then remove that score's weight."""
+    """Append a score of 0, apply the softmax, then drop the weight of the appended score."""
     return F.softmax(F.pad(scores, (0, 1)), dim=-1)[..., :-1]
 
 
@@ -95,7 +95,7 @@ def _causal_newest_first(q, k, v, past_k, past_v):
 
 
 def _causal_with_nothing(q, k, v, past_k, past_v):
-    """Add a key and a value of zeros as the oldest position, which every position sees."""
+    """Compute attention with an added oldest position that every position sees. Its key and its value are zeros."""
     nothing = torch.zeros_like(past_k[:, :, :1])
     return _causal(q, k, v, torch.cat((nothing, past_k), 2), torch.cat((nothing, past_v), 2))
 

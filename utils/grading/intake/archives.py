@@ -49,7 +49,7 @@ INNER = ArchiveLimits(2_000, 256 * MEGABYTE)  # one student's zip
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a source, which is a folder, a zip or the homes of a hub's users.
+    """A file of a source. A source is a folder, a zip, or the home folders of JupyterHub users.
 
     Attributes:
         source: the name of the source.
@@ -97,7 +97,7 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
 
 
 def iter_homes(pattern: str) -> Iterator[SourceFile]:
-    """Yield the notebooks, Markdown lessons, progress files and shared files in the homes of a hub's users.
+    """Yield the notebooks, Markdown lessons, progress files and shared files in the home folders of JupyterHub users.
 
     Args:
         pattern: the path of the lessons in each home, such as "/home/*/attention/course". The first `*` stands for the

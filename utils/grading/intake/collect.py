@@ -145,7 +145,7 @@ class _Intake:
         self.rows: list[IntakeRow] = []
         self.previous_rows: list[IntakeRow] = []
         self.seen: set[str] = set()  # the locations of all files that this run has read
-        self.unclear: set[Student] = set()  # the possible owners of files whose owner is ambiguous
+        self.unclear: set[Student] = set()  # each is one of several possible owners of a file
 
     # --- sources ------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class _Intake:
             self.seen.add(file.location)
             self._add_file(file)
         added = self.versions[start:]
-        # Canvas stamps all files of a zip with the time of packing; only the upload number gives their order.
+        # Canvas gives all files of a zip the time at which the zip was made. Only the upload numbers show their order.
         if any(version.upload_order[0] for version in added):
             packed = max(version.mtime for version in added)
             self.versions[start:] = [replace(version, mtime=packed) for version in added]
@@ -259,7 +259,7 @@ class _Intake:
     # --- what was collected before ----------------------------------------------------------------------
 
     def add_previous_intake(self, out: Path) -> None:
-        """Add the files in `out`. Also add the rows of its `intake.csv` about files that are not in the new sources.
+        """Add the files in `out`, and the rows of its `intake.csv` about files that the new sources do not contain.
 
         Raises:
             CollectError: `out` contains a student who is not on the roster.
@@ -334,13 +334,13 @@ def _unreadable_reason(content: bytes) -> str:
 
 
 def _student_row(student: Student, stem: str, what: str, why: str) -> IntakeRow:
-    # The row contains no file name, because a second run should write the same row, although it reads the version
-    # from a different file in `out`.
+    # The row contains no file name. A second run reads the version from another file, in `out`, but should write the
+    # same row.
     return IntakeRow(student.id, student.name, stem, what, "", why)
 
 
 def _version_row(current: SubmissionVersion, other: SubmissionVersion, kept: str, known: list[IntakeRow]) -> IntakeRow:
-    """Return the row about a version that does not count.
+    """Return the row of `intake.csv` for a version that is kept but not graded.
 
     Args:
         known: the rows of an earlier intake. Its sources may have shown which version is newer.

@@ -10,7 +10,7 @@ from utils.lessons.files import replace_folder_atomically
 
 
 class FolderError(ValueError):
-    """A folder is not replaced, because the command did not write it; the message says what to do."""
+    """The output path is a file, or a folder that the command did not write; the message says what to do."""
 
 
 def write_text(path: Path, text: str) -> None:

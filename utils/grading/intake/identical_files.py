@@ -1,4 +1,4 @@
-"""Find files that are identical for several students, except those that are probably identical by chance."""
+"""Find identical files of several students, except files that are probably identical by chance."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def find_identical_files(versions: Sequence[SubmissionVersion]) -> Iterator[tupl
 
 
 def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -> bool:
-    """Return whether it is plausible that several students have this file without copying.
+    """Return whether it is plausible that several students wrote the same file independently.
 
-    A file is usual if at least one pair of students is expected to have this file by chance alone. The estimate
-    treats the changed cells as independent. The probability of a cell is its frequency among students with other files.
+    A file is usual if the expected number of pairs of students who have it by chance is at least 1. The estimate treats
+    the changed cells as independent. The probability of a cell is its frequency among students with other files.
 
     Args:
         changed: the cells of the file that differ from the lesson as students receive it.
@@ -57,7 +57,10 @@ def _is_usual(changed: set[str], owners: set[str], cells: dict[str, set[str]]) -
 
 
 def _explain(id: str, others: list[str], older: set[str]) -> str:
-    """Explain that a student's file equals those of `others`. `older` lists the ids whose file is an older version."""
+    """Explain that a student's file equals those of `others`.
+
+    `older` contains the ids of the students whose file is an older version.
+    """
     more = f" and {len(others) - MOST_IDS} more" if len(others) > MOST_IDS else ""
     ids = ", ".join(f"{other} (an older version)" if other in older else other for other in others[:MOST_IDS])
     file = "An older version" if id in older else "It"
@@ -65,7 +68,7 @@ def _explain(id: str, others: list[str], older: set[str]) -> str:
 
 
 def changed_cells(version: SubmissionVersion) -> set[str]:
-    """Return the cells of a version that occur in no release of the lesson, neither current nor earlier."""
+    """Return the cells of a version that occur neither in the current release of the lesson nor in an earlier one."""
     cells = _read_cells(version.content_path.read_bytes(), f"{version.stem}{version.suffix}")
     return cells - _released_cells(version.stem, lessons.ROOT)
 

@@ -21,7 +21,7 @@ _SHARED = re.compile(r"learning(?:[ (_-]+\d{1,3}\)?)?\.json", re.IGNORECASE)
 
 
 def record_name(file: str) -> str | None:
-    """Return the name under which a file is kept; None if the file is not about a student's learning."""
+    """Return the name under which a learner's record is stored; None if the file is not such a record."""
     if file.endswith(PROGRESS):
         return PROGRESS
     return FILE_NAME if _SHARED.fullmatch(file) else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from utils import lessons
 from utils.instructor.ipynb import cell_id
 
-ENOUGH_CELLS = 3  # how many shared cell ids identify a lesson; a single match may be chance or a copied cell
+ENOUGH_CELLS = 3  # this many cell ids identify a lesson; one id may match by chance or because a cell was copied
 _CHECKED = re.compile(r"\bcheck\(\s*(\w+)")
 _DEFINED = re.compile(r"\b(?:def|class)\s+(\w+)|\b(\w+)\s*=(?!=)")
 _IDS = re.compile(r'"id":\s*"([0-9a-f]{8})"')

@@ -1,4 +1,4 @@
-"""Find the student who owns a file, from the file names of an LMS export or from folders named after students."""
+"""Find the student who owns a file, by the file's name in an LMS export or by a folder named after the student."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _ambiguous_owner(students: Sequence[Student], called: str, file: str, cure: 
 
 
 def _group(pairs: Iterable[tuple[str, Student]]) -> Mapping[str, list[Student]]:
-    """Group students by a text. Leave out students whose text is empty."""
+    """Group students by the text that is paired with each of them, and leave out empty texts."""
     groups: dict[str, list[Student]] = defaultdict(list)
     for text, student in pairs:
         if text:

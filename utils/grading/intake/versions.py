@@ -60,7 +60,7 @@ def group_versions(versions: Iterable[SubmissionVersion]) -> dict[tuple[str, str
 
 
 def explain_choice(current: SubmissionVersion, other: SubmissionVersion, kept: str) -> tuple[bool, str]:
-    """Return whether `current` should clearly count instead of `other`, and an explanation.
+    """Return whether it is clear that `current` counts and `other` does not, and an explanation.
 
     Args:
         kept: the path under which `other` is kept.

@@ -31,7 +31,7 @@ UNPROTECTED = (
     " anyone's points. Use this only for answers that you trust."
 )
 APPARMOR_PROFILE = Path(__file__).with_name("bwrap.apparmor")
-PROBE_TIMEOUT = 120.0  # seconds for the isolation test, enough on a very busy machine
+PROBE_TIMEOUT = 120.0  # time limit of the isolation test in seconds, long enough for a very busy machine
 
 
 class SandboxError(ValueError):
@@ -84,7 +84,10 @@ def isolation_problem() -> str | None:
 
 
 def _refusal_cure(bwrap: str) -> str:
-    """Return the remedy for a system that forbids bubblewrap's namespaces, preceded by the reason if it is known."""
+    """Return what to do if the system forbids bubblewrap's namespaces.
+
+    If the reason is known, the text begins with it.
+    """
     if _read_setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         return (
             "AppArmor forbids namespaces here, as on Ubuntu 24.04. Permit them for bubblewrap only:"
@@ -178,7 +181,7 @@ def _system_mounts() -> Iterator[str]:
             yield from ("--tmpfs", hidden)
     for place, target in _package_mounts().items():
         yield from ("--ro-bind", place, target)
-        for name in ("utils", "solutions"):  # exist only if the course was not installed in editable mode
+        for name in ("utils", "solutions"):  # absent if the course was installed in editable mode
             if os.path.isdir(os.path.join(place, name)):
                 yield from ("--tmpfs", os.path.join(target, name))
 
@@ -190,7 +193,10 @@ def _is_mounted(path: str) -> bool:
 
 
 def _package_mounts() -> dict[str, str]:
-    """Map each package folder to a path in the runner that is outside /tmp, even if the repository is in /tmp."""
+    """Map each package folder to its path in the runner.
+
+    This path is outside /tmp even if the repository is in /tmp.
+    """
     return {place: place if _is_mounted(place) else f"{PACKAGES}/{i}" for i, place in enumerate(_package_folders())}
 
 

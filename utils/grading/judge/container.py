@@ -1,8 +1,8 @@
 """Build the command that starts the fork server in an unprivileged container, for machines without bubblewrap.
 
-The container has no network, no capabilities, a read-only root and no files of the course except those that a runner
-needs. It cannot create namespaces of its own, so it is used for one submission only. podman and docker take the same
-options.
+The container has no network and no capabilities, and its root is read-only. Of the course, it contains only the files
+that a runner needs. It cannot create namespaces of its own, so it is used for one submission only. podman and docker
+take the same options.
 """
 
 from __future__ import annotations

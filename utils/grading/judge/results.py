@@ -24,7 +24,8 @@ State = Literal[
     "passed", "failed", "not attempted", "waits for another exercise", "stopped", "unreadable", "absent"
 ]  # stopped: the answer hit a time or memory limit, or its process ended early; unreadable: the file is not a lesson
 STATES: tuple[str, ...] = get_args(State)
-# If all results of a lesson have these states, its points are left empty instead of 0, and the instructor sets them.
+# If every result of a lesson has one of these states, its points are left empty instead of 0. The instructor then sets
+# them.
 NOT_GRADED = ("absent", "unreadable")
 
 Kind = Literal["processes", "network", "file", "tampering", "grading"]

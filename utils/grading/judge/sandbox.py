@@ -55,11 +55,11 @@ from utils.grading.runner.protocol import (
 from utils.grading.runner.server import PageLoader
 
 StopKind = Literal["time", "memory", "ended", "tampering"]
-START_TIMEOUT = 120.0  # seconds for the fork server to start, enough on a very busy machine
+START_TIMEOUT = 120.0  # time limit in seconds for the start of the fork server, long enough for a very busy machine
 WALL_CLOCK_FACTOR = 6.0  # wall-clock limit, in multiples of the CPU limit; see IDLE_FACTOR in utils.exercises.timeout
 PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
 GRACE = 10.0  # additional seconds before the judge stops waiting
-PRELOAD_HINTS = {  # maps a word to the optional preload for notebooks that contain the word
+PRELOAD_HINTS = {  # maps a word to what the fork server preloads for a notebook with this word
     b"load_gpt2": "gpt2",
     b"optim": "optimisers",
     b"train": "optimisers",
@@ -237,7 +237,7 @@ class Sandbox(contextlib.AbstractContextManager):
         with tempfile.TemporaryDirectory() as private, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             folder = Path(private, "judge")
             folder.mkdir()
-            folder.chmod(0o711)  # lets the container's user in; other users cannot enter the parent folder
+            folder.chmod(0o711)  # The container's user may enter; the parent folder keeps other users out.
             listener.bind(str(folder / SOCKET))
             (folder / SOCKET).chmod(0o666)
             listener.listen(1)

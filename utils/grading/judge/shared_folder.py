@@ -55,7 +55,8 @@ class SubmissionLocks(contextlib.AbstractContextManager):
 def _create_seed(path: Path) -> None:
     """Write a random seed, unless another process has just written one.
 
-    A hard link makes the complete file appear at once, and never replaces a file.
+    `os.link` gives the complete file its final name in one step. If a file with that name exists, `os.link` does not
+    replace it.
     """
     new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     write_atomically(new, f"{secrets.randbelow(2**63)}\n")

@@ -1,4 +1,4 @@
-"""Determine which transfer task a learner got, from the outputs of the submitted notebook."""
+"""Determine from the outputs of a submitted notebook which transfer task the learner got."""
 
 from __future__ import annotations
 

@@ -79,13 +79,13 @@ def student_folders(folder: Path) -> list[str]:
 
 
 def submitted_lessons(folder: Path) -> list[str]:
-    """Return the stems of lessons that contain exercises and that any student handed in. Raises `GradingError`."""
+    """Return the stems of the submitted lessons that contain exercises. Raises `GradingError`."""
     there = {path.stem for student in student_folders(folder) for path in lessons.all_lessons(folder / student)}
     return [stem for stem, exercises in exercises_by_lesson().items() if exercises and stem in there]
 
 
 def resolve_stems(names: Iterable[str]) -> list[str]:
-    """Return the stems of lessons given by number, name or stem.
+    """Convert the numbers, names or stems of lessons to stems.
 
     Raises:
         GradingError: a lesson is unknown or has no exercises.
@@ -101,8 +101,9 @@ def resolve_stems(names: Iterable[str]) -> list[str]:
 
 
 def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
-    """Return a lesson and the earlier lessons from which it requests answers with `yours`, directly or indirectly.
+    """Return the stems of a lesson and of the earlier lessons in `files` that it needs.
 
+    A lesson needs the lessons whose answers it requests with `yours`, and the lessons that those lessons need.
     Only the text of the files is searched; nothing is parsed.
     """
     needed, pending = [stem], [stem]
@@ -117,7 +118,10 @@ def required_lessons(stem: str, files: dict[str, Path]) -> list[str]:
 
 
 def read_page(path: Path) -> bytes:
-    """Return the bytes of a notebook, at most `LARGEST` + 1; no bytes if the path is a link or not a regular file."""
+    """Return at most `LARGEST` + 1 bytes of a notebook.
+
+    If the path is a link, or not a regular file, return no bytes.
+    """
     try:
         with open_untrusted(path) as file:
             return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""

@@ -51,9 +51,9 @@ class Verdict:
     may_be_blocked: bool = False
 
 
-@functools.cache  # Oracle results are cached for each exercise object, so return the same object again.
+@functools.cache  # Oracle results are cached by exercise object, so equal calls must return the same object.
 def with_seed(exercise: Exercise, seed: int | None) -> Exercise:
-    """Return the exercise with new numbers in its random cases, so that prerecorded results do not pass."""
+    """Return the exercise with different numbers in its random cases, so that stored results do not pass."""
     cases = exercise.cases
     if seed is None or not callable(cases):
         return exercise
@@ -125,8 +125,8 @@ class _Grading:
         self.pages = {Path(name).stem: name for name in submission.pages}
         self.exercises = judge.exercises
         self.incidents: list[Incident] = []
-        # The wall-clock seconds that stopped answers may use in total. When they are used up, the CPU limit is also the
-        # wall-clock limit.
+        # All stopped answers share this wall-clock time (in seconds). When it is used up, the wall-clock limit for each
+        # further answer equals the CPU limit.
         self.wall_left = 2 * WALL_CLOCK_FACTOR * judge.limits.seconds
         self.hashes = {stem: hashlib.sha256(submission.pages[name]).hexdigest() for stem, name in self.pages.items()}
 
@@ -155,7 +155,7 @@ class _Grading:
         return known[key] if key in known else known.store(key, self._parse_page(stem))
 
     def _dependency_key(self, stem: str, name: str) -> str:
-        """Combine an exercise's name and the hashes of all notebooks that it may depend on into a cache key."""
+        """Return a cache key: the exercise's name, and the hashes of all notebooks that the exercise may depend on."""
         pages, waiting = {stem}, [stem]
         while waiting:
             current = waiting.pop()
@@ -187,9 +187,10 @@ class _Grading:
             return ParsedPage(unreadable_reason=f"{page} could not be read. {over.detail}")
 
     def yours(self, stem: str) -> dict[str, str]:
-        """Map each exercise that a lesson loads with `yours`, directly or indirectly, to the notebook that answers it.
+        """Map the exercises that a lesson loads with `yours`, directly or indirectly, to notebooks with their answers.
 
-        Leave out an exercise if the student's answer does not pass and students have not received the lesson's answers.
+        If the student's own answer does not pass, use the notebook with the reference answers. If the students have
+        not received these reference answers, leave out the exercise.
         """
         sources: dict[str, str] = {}
         for name in self.read(stem).requested:
@@ -237,7 +238,7 @@ class _Grading:
         return next((self._waiting_result(result, n) for n in waits), result)
 
     def transfer_exercise(self, stem: str, exercise: Exercise, before: Mapping[str, ExerciseResult]) -> ExerciseResult:
-        """Grade the answer to the task that the notebook shows, or to each task if there is no valid task code."""
+        """Grade the answer to the task that the notebook shows; without a valid task code, try the tasks in order."""
         shown, results = read_shown_task(self.submission.pages[self.pages[stem]], exercise), []
         for member in shown.members:
             result = self.exercise(stem, with_seed(member, self.judge.seed), before)
@@ -328,7 +329,7 @@ class _Grading:
 
 
 def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[str, ExerciseResult]) -> bool:
-    """Return whether the exercise `name`, which an answer uses, has not been passed yet."""
+    """Return whether an answer must wait for the exercise `name`, because that exercise does not pass yet."""
     lesson = lessons_by_exercise().get(name, "99")
     if lesson == stem:
         return name in before and before[name].state != "passed"
@@ -336,7 +337,10 @@ def _is_pending(name: str, stem: str, yours: Mapping[str, str], before: Mapping[
 
 
 def _missing_verdict(name: str, missing: RemoteAnswerNotFound) -> Verdict:
-    """Judge a missing answer: "failed" if code other than a stub raised an exception, otherwise "not attempted"."""
+    """Judge a missing answer.
+
+    If there was no exception, or a stub raised it, the state is "not attempted". Otherwise, the state is "failed".
+    """
     failure = missing.failure
     if failure is None or failure.todo is not None:
         return Verdict(_todo_report(name, str(missing)), "not attempted", may_be_blocked=failure is not None)

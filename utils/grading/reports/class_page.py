@@ -128,10 +128,10 @@ def _summarise(tally: Tally) -> str:
 def display_order(tally: Tally) -> tuple[list[int], list[int]]:
     """Return the order of the exercises and of the students in the overview.
 
-    The exercises are ordered by pass rate; students who did not hand in the lesson do not count. The students are
-    ordered by the number of exercises that they passed. If all students find the same exercises hard, the cells of
-    passed exercises form one region with a slanting edge. An instructor should examine cells that are on the wrong side
-    of this edge.
+    The exercises are ordered by pass rate. The pass rate ignores students who did not hand in the lesson. The students
+    are ordered by the number of exercises that they passed. If all students find the same exercises hard, a slanting
+    line separates the cells of passed exercises from all other cells. An instructor should examine the cells on the
+    wrong side of this line.
 
     Returns:
         The indices of `tally.columns` and the indices of `tally.students`.

@@ -1,10 +1,10 @@
 """Write tables of points: `grades.csv`, and exports for Canvas, Moodle and Gradescope.
 
-Canvas's `lib/gradebook_importer.rb` requires the columns Student, ID, SIS User ID, SIS Login ID and Section, then a
-column for each assignment. Canvas reads the row "Points Possible" below the header, and ignores empty cells. Moodle's
-`grade/import/csv` maps one column to the user and the others to grades. If a row's user cell is empty, Moodle assigns
-the row to the user of the row above. The user column must therefore have no empty cells. Gradescope reads a
-`results.json` from an autograder.
+In Canvas, `lib/gradebook_importer.rb` requires the columns Student, ID, SIS User ID, SIS Login ID and Section. They
+must be followed by a column for each assignment. Canvas reads the row "Points Possible" below the header, and ignores
+empty cells. Moodle's `grade/import/csv` maps one column to the user and the others to grades. If a row's user cell is
+empty, Moodle assigns the row to the user of the row above. The user column must therefore have no empty cells.
+Gradescope reads a `results.json` from an autograder.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def canvas_csv(tally: Tally) -> str:
 def moodle_csv(tally: Tally) -> str:
     """Return the table for Moodle (Grades → Import → CSV file, mapped from "ID number" or "Email address").
 
-    If all students have an email address, but some have no other id, the table has no column "ID number". The cells of
-    ungraded lessons are empty.
+    If all students have an email address, and it is the only id of some students, the table has no column "ID number".
+    The cells of ungraded lessons are empty.
     """
     emails = all(student.email for student in tally.students)
     numbers = not emails or all(student.id != student.email for student in tally.students)

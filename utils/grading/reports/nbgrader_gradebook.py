@@ -65,8 +65,8 @@ def record_points(
     """Write the points of each result into the cells `points-NAME` of its assignment.
 
     Writing the same results again changes nothing. Points that a person gave in the form grader are never changed. If
-    the automatic points of such a cell change, the cell is marked for manual grading. Lessons that a student did not
-    hand in are left out.
+    the automatic points change for a cell that a person has graded, the cell is marked for manual grading. Lessons that
+    a student did not hand in are left out.
 
     Args:
         path: the gradebook; call `check_gradebook` first.

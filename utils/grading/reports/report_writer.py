@@ -96,7 +96,7 @@ def write_reports(
 
 
 def describe_versions(folder: Path) -> dict[str, str]:
-    """Map each lesson that a student handed in more than once to a text that says which version was graded.
+    """Return a text about the graded version for each lesson that a student handed in more than once.
 
     Args:
         folder: the student's folder, which `coginst collect` wrote.

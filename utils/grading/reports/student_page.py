@@ -16,7 +16,8 @@ from utils.grading.reports.html_parts import render_page
 from utils.grading.reports.tally import lesson_title
 from utils.show.html import MARK, card, inline_html
 
-# Maps a state to the notebook's status with the same colour and symbol. All other states look like "todo".
+# Maps the state of a result to a notebook status. The page shows the state in the colour and with the symbol of that
+# status. All other states look like "todo".
 LIKE = {"passed": "passed", "failed": "failed", "stopped": "failed", "unreadable": "failed"}
 MESSAGES = {  # texts for results without a message; for all other states, the name of the state is shown
     "waits for another exercise": "This answer uses `{0.waits_for}`, which must pass first.",

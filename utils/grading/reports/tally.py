@@ -76,7 +76,7 @@ class Mistake:
 
     @property
     def has_valid_example(self) -> bool:
-        """Whether the example is valid Python, or there is no example."""
+        """Whether the example is valid Python. A missing example also counts as valid."""
         try:
             parse_answer(self.example)
         except ValueError:
@@ -225,7 +225,8 @@ class Tally:
         return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
 
 
-# For each kind of incident, the text before a list of entries from the audit log. Other details are whole sentences.
+# For each kind of incident, the text that introduces its entries from the audit log. Details from other sources are
+# whole sentences, and need no introduction.
 ATTEMPTS = {
     "network": "The answer tried to use the network",
     "processes": "The answer tried to start or stop processes",
@@ -332,7 +333,7 @@ def read_student_results(
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
-    """Return the number of tries for each exercise, from the student's `progress.json`; empty if unknown."""
+    """Return the number of tries for each exercise in the student's `progress.json`. Leave out unknown numbers."""
     path = handed_in / student.folder / "progress.json"
     try:
         kept = json.loads(path.read_bytes())

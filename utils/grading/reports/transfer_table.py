@@ -30,8 +30,8 @@ class TransferRow:
 def transfer_rows(tally: Tally) -> list[TransferRow]:
     """Return one row for each transfer exercise that a student handed in.
 
-    The note says if pages of several students show the same task code. Learners can have the same code without copying,
-    for example if they use the same account.
+    If the pages of several students show the same task code, the note says so. Learners can have the same code without
+    copying, for example if they use the same account.
     """
     owners: dict[tuple[str, str], list[Student]] = defaultdict(list)
     for student, lesson, result in tally.transfer:

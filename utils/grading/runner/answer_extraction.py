@@ -93,7 +93,11 @@ def _find_calls(node: ast.AST, function: str) -> Iterator[ast.Call]:
 
 
 def _used_exercises(name: str, statements: dict[str, list[ast.stmt]], exercises: dict[str, str]) -> list[str]:
-    """Return the exercises that `name` needs: those in the statements that bind it, or bind a name that it needs."""
+    """Return the exercises that the answer `name` uses.
+
+    The search starts with the statements that bind `name`. If they read a name that is not an exercise, the search
+    continues with the statements that bind that name.
+    """
     uses: dict[str, None] = {}
     visited, waiting = {name}, [name]
     while waiting:
@@ -130,8 +134,8 @@ class NotADefinition(Exception):
 def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout: float) -> Any:
     """Return the answer that a notebook gives to an exercise.
 
-    A function or class comes from the notebook's definitions. If it reads a name that a cell computes, or if the
-    exercise asks for a value, the notebook's cells run up to the answer instead.
+    A function or class comes from the notebook's definitions. In two cases, the notebook's cells run up to the answer
+    instead: the answer reads a name that a cell computes, or the exercise asks for a value.
 
     Args:
         names: additional names that a notebook provides, such as `display`.
@@ -159,7 +163,7 @@ def load_answer(path: Path, name: str, kind: str, names: dict[str, Any], timeout
 
 
 def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]) -> str:
-    """Explain why the value assigned to a name does not answer an exercise; return "" if there is no explanation."""
+    """Explain why a value that is assigned to `name` is not a valid answer. Return "" if there is no explanation."""
     trees = filter(None, map(parse_cell, lesson.cells))
     bound = [node for tree in trees for node in tree.body if name in lessons.bound_names(node)]
     values = [node.value for node in bound if isinstance(node, (ast.Assign, ast.AnnAssign))]
@@ -176,7 +180,10 @@ def _explain_assignment(lesson: lessons.Lesson, name: str, names: dict[str, Any]
 
 
 def _is_refused(module: types.ModuleType, name: str) -> bool:
-    """Return whether a name has no value because `yours` rejected the call. Running the notebook would not help."""
+    """Return whether a name has no value because `yours` could not return an answer.
+
+    Running the notebook would not give the name a value either.
+    """
     try:
         getattr(module, name)
     except AttributeError as error:

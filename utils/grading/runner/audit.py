@@ -38,7 +38,7 @@ _SECRET = re.compile(
     r"/proc/\d|/(\.ssh|\.aws|\.gnupg|\.kube|\.netrc|\.git-credentials|shadow|solutions|utils/checks|handed-in|gradebook\.db)"
     r"(/|$)"
 )
-_HARMLESS = ("__repr__", "__str__", "print", "input")  # functions that honest notebooks replace
+_HARMLESS = ("__repr__", "__str__", "print", "input")  # honest notebooks also replace functions with these names
 
 
 class AuditLog:
@@ -62,7 +62,7 @@ class AuditLog:
         sys.addaudithook(self._on_audit_event)
 
     def record_replacements(self) -> None:
-        """Record the callables that were replaced in watched modules, or added to modules of `utils`, since `start`."""
+        """Log changes since `start`: replaced callables in watched modules, and new callables in modules of `utils`."""
         now = _snapshot_modules()
         owners = {owner for owner, _ in self.before if owner.startswith("utils.")}
         added = [(owner, name) for owner, name in now.keys() - self.before.keys() if owner in owners]

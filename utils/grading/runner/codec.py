@@ -1,10 +1,10 @@
 """Convert the arguments of cases and the results of answers to JSON and safetensors, and back.
 
 Numbers, texts and tensors, including those in tuples, lists and dicts, are converted completely in both directions.
-Requests to the runner can also contain functions and objects of the trusted modules: a function is sent as its name, an
-object as its class name and attributes. In a reply, a data class of `utils` is sent as its fields, and any other object
-is reduced to its type name and its repr. From the type name and the repr, the judge builds an opaque object, which
-equals only itself.
+Requests to the runner can also contain functions and objects of the trusted modules. A function is sent as its name,
+and an object is sent as its class name and attributes. In a reply, an instance of a data class of `utils` is sent as
+its fields. Any other object in a reply is sent only as its type name and its repr. The judge turns the type name and
+the repr into an opaque object, which equals only itself.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def qualified_name(thing: Any) -> str:
 
 
 def _unsupported(tensor: Tensor) -> str:
-    """Return the kind of a tensor if messages do not support this kind, otherwise ""."""
+    """Return a name for the kind of a tensor that messages cannot contain, or "" for any other tensor."""
     if tensor.is_nested:
         return "nested_tensor"
     if tensor.layout is not torch.strided:
@@ -240,7 +240,7 @@ def parse_tensors(blob: bytes, bounds: Bounds) -> list[Tensor]:
 
 
 def _validate_entry(entry: Any, bounds: Bounds) -> None:
-    """Check that the dtype is known, the shape is within the bounds, and the number of bytes matches both.
+    """Check the dtype and the shape of a tensor, and check that its number of bytes matches them.
 
     Raises:
         ProtocolError: one of these checks fails.

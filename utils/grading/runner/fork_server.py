@@ -1,9 +1,9 @@
 """Run the fork server: a process that has imported everything a notebook needs, and forks a child for each exercise.
 
-The fork server never runs a notebook. For each exercise, the judge sends the fork server the child's end of a
-connection, the resource limits, and the names of optional preloads, such as "plots", that the notebook may need. The
-fork server starts a confined child, which answers the judge on this connection. Then the fork server waits for the
-child to exit, and reports the exit status to the judge. Only one child runs at a time.
+The fork server never runs a notebook. For each exercise, the judge sends three things to the fork server: the child's
+end of a connection, the resource limits, and the names of optional preloads, such as "plots". The notebook may need
+these preloads. The fork server starts a confined child, which answers the judge on this connection. Then the fork
+server waits for the child to exit, and reports the exit status to the judge. Only one child runs at a time.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def _preload_optional(what: str) -> None:
 
 
 def _freeze_memory() -> None:
-    """Prepare the current memory for sharing with the children, so that few pages are copied after a fork.
+    """Prepare the memory so that children share most of its pages instead of copying them.
 
-    The cost of a fork grows with the number of memory pages, so the pages are merged into large ones if the kernel
-    supports it (Linux 6.1).
+    A fork takes longer if the process has more memory pages. If the kernel supports it (Linux 6.1), small pages are
+    therefore merged into large pages.
     """
     gc.collect()
     gc.freeze()

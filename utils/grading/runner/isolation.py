@@ -1,4 +1,4 @@
-"""Confine the process of one exercise, in addition to bubblewrap's isolation, which all exercises share.
+"""Confine the process of one exercise. Bubblewrap's isolation, which all exercises share, also applies.
 
 The fork server runs in bubblewrap's namespaces. For each exercise it starts a child in a new PID namespace: the child
 sees no other process, and when the child ends, its descendants end too. The child has a private temporary folder, no
@@ -107,7 +107,7 @@ def kill_child(pid: int, isolation: Isolation) -> None:
 
 
 def _run_and_exit(work: Callable[[], None], limits: ResourceLimits, isolation: Isolation) -> NoReturn:
-    """Confine this process, run `work` and exit, even after an exception."""
+    """Confine this process, run `work`, and always exit, even if an exception is raised."""
     status = 70
     try:
         os.setpgid(0, 0)

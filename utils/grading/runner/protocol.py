@@ -1,9 +1,8 @@
 """Define the messages between the judge and the runner.
 
 A request names a method of `PageLoader` or `Runner` and contains its arguments. A reply contains the outcome. The
-return annotation of the method is the schema of its result, and the judge rejects any other data. To add a method, add
-it to `Runner` and `InProcessRunner` in `utils.exercises.runner`. The code at the two ends of the connection needs no
-change.
+result must match the return annotation of the method. The judge rejects any other result. To add a method, add it to
+`Runner` and `InProcessRunner` in `utils.exercises.runner`. The code at the two ends of the connection needs no change.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def encode_call(number: int, method: str, args: tuple[Any, ...], kwargs: dict[st
 
 
 def decode_result(data: Any, blob: bytes, kind: Any, bounds: Bounds) -> Any:
-    """Convert the data that a runner sent to the type `kind`. `kind` may be any annotation.
+    """Convert data from a runner into a value of the type `kind`. `kind` may be any annotation.
 
     Raises:
         ProtocolError: the data is not valid, has another type, or exceeds a limit.

@@ -165,12 +165,15 @@ def _nbgrader_metadata(
 
 
 def _grade_name(cell: Cell, stem: str) -> str:
-    """Return an answer's gradebook name: the exercise that the cell checks, or the cell's id if it checks none."""
+    """Return the name of an answer in the gradebook.
+
+    This is the name of the exercise that the cell checks, or the cell's id if the cell checks no exercise.
+    """
     return next((name for name, _ in _iter_checks(cell)), ipynb.cell_id(stem, cell.index))
 
 
 def _iter_checks(cell: Cell) -> Iterator[tuple[str, str]]:
-    """Yield the name and the argument of each exercise that a cell checks with `check(f)` or `check(x=x)`."""
+    """Yield (exercise name, argument) for each argument of a call such as `check(f)` or `check(x=x)` in a cell."""
     tree = lessons.parse_cell(cell)
     for node in tree.body if tree else ():
         call = node.value if isinstance(node, ast.Expr) else None

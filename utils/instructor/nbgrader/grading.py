@@ -1,7 +1,7 @@
 """Define `grade`, which graded cells call: `grade(get_mask)`. An exercise gets points only if it passes its check.
 
 nbgrader runs the notebook again, so the outputs no longer show which transfer task the student got. Therefore, an
-answer to any task of a family gets the points, and the cell prints the name of the task that the answer solves.
+answer gets the points if it solves any task of the family, and the cell prints the name of this task.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def grade(*answers: Any, **values: Any) -> None:
 
 
 def _grade_any_task(answer: Any) -> Report | None:
-    """Return the report of the task that the answer solves, or None. The report contains the task's full name."""
+    """Return the report of the first task in the family that the answer solves, or None if it solves no task.
+
+    The report contains the task's full name.
+    """
     try:
         exercise = find_exercise(getattr(answer, "__name__", ""))
     except UnknownExercise:

@@ -1,7 +1,7 @@
 """Let nbgrader's `generate_assignment` write the same stubs as `coginst build`. This module imports nbgrader.
 
 The nbgrader_config.py of an export uses this module. Otherwise, nbgrader would write its own stubs, which
-do not tell learners which exercise is unfinished. The checks would reject both kinds of stubs.
+do not tell learners which exercise is unfinished. A check does not pass with either kind of stub.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Provide the copy task of lesson 11: the model around an attention layer, and a fair comparison of two layers.
 
-A text has 32 tokens: 16 random tokens, written twice. The model has to predict each token in the second half. When the
-model predicts a token, the token's first copy is 15 positions before the latest input token. The model has no position
-encoding (unless the attention layer adds one) and no second layer, so only the distance identifies the correct
-position. Callers pass the layers and the data, which the lesson defines.
+A text has 32 tokens: 16 random tokens, written twice. The model has to predict each token in the second half. To
+predict a token, the model has to find the token's first copy, 15 positions before the last input token. The model has
+no position encoding (unless the attention layer adds one) and no second layer, so only the distance identifies the
+correct position. Callers pass the layers and the data, which the lesson defines.
 """
 
 from utils.models.gram_attention.measures import (

@@ -83,7 +83,7 @@ def accuracy_with_scaled_keys(
     n_scaled: int = 4,
     n_texts: int = HELD_OUT_TEXTS,
 ) -> SeedResults:
-    """Return the share of correct predictions in the copied half when some key vectors are multiplied by a factor.
+    """Multiply some key vectors by a factor, and return the share of correct predictions in the copied half.
 
     The keys are scaled at `n_scaled` random positions, chosen separately for each text.
 
@@ -104,7 +104,7 @@ def accuracy_with_scaled_keys(
     if not 1 <= n_scaled < seq:
         raise ValueError(f"n_scaled must be from 1 to {seq - 1}; got {n_scaled}.")
     chosen = torch.rand(n_texts, seq, generator=held_out_generator()).argsort(-1) < n_scaled
-    own = chosen[:, : seq - seq // 2]  # to predict a copied token, a query needs the key seq // 2 positions earlier
+    own = chosen[:, : seq - seq // 2]  # the query that predicts a copied token needs the key seq // 2 positions earlier
     counted = {"all": torch.ones_like(own), "others": ~own, "itself": own}[which]
 
     def share(model: nn.Module, factor: float) -> float:

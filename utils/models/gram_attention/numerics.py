@@ -78,9 +78,9 @@ def _ledger_type() -> type:
     from torch.utils._pytree import tree_leaves
 
     class Ledger(TorchDispatchMode):
-        """Counts the bytes of the storages that operations allocate.
+        """Counts the bytes of the tensor storages that operations allocate.
 
-        When the last tensor of a storage is freed, the bytes of this storage no longer count.
+        When all tensors of a storage have been freed, its bytes no longer count.
         """
 
         def __init__(self) -> None:

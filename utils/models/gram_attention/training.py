@@ -72,7 +72,7 @@ class SeedRun:
 
 @dataclass(frozen=True)
 class SeedResults:
-    """Results for each layer from several seeds, with one column for each item in `points`."""
+    """The results of each layer: a table with one row for each seed and one column for each item in `points`."""
 
     points: list[float]
     values: dict[str, Float[Tensor, "seeds points"]]

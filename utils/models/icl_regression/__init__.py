@@ -4,8 +4,8 @@ The modules contain the data, the layers, the training, the estimators and the m
 
 In a prompt, `z` contains L examples (x_i, y_i) of one linear function β·x, and `z_q` is a question (x_q, 0). The answer
 is y_q = β·x_q.
-Shapes: `n` prompts, `L` examples, `d` entries in x, `D = d + 1` entries in a token, `queries` questions about the same
-examples.
+In shapes, `n` counts the prompts, `L` the examples in a prompt, `d` the entries in x, `D = d + 1` the entries in a
+token, and `queries` the questions about the same examples.
 """
 
 from utils.models.icl_regression.config import RegressionConfig

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Prompts(NamedTuple):
-    """Questions z_q and examples z, with D = d + 1 entries in each token, and the correct answers y_q."""
+    """The questions z_q, the examples z and the correct answers y_q. Each token in z_q and z has D = d + 1 entries."""
 
     z_q: Float[Tensor, "n queries D"]
     z: Float[Tensor, "n L D"]

@@ -53,7 +53,7 @@ def gradient_step(rate: float = 1.0) -> Estimator:
 def centred_step(rate: float = 1.0) -> Estimator:
     """Return `gradient_step` with x_i − x̄ instead of x_i.
 
-    A pair of opposite heads approaches this estimator with the rate 2wμ as w goes to 0.
+    As w goes to 0, a pair of opposite heads approaches this estimator; the rate of the step is then 2wμ.
     """
 
     def estimate(z_q: Tensor, z: Tensor) -> Tensor:
@@ -100,10 +100,10 @@ def gradient_step_loss(rate: float, L: int, d: int, noise_std: float = 0.01) -> 
 
 
 def best_mu(w: float, prompts: Prompts, heads: int = 2) -> tuple[float, float]:
-    """Return the μ that minimises the mean squared error of `kernel((w, −w), (μ, −μ))` on `prompts`, and this error.
+    """Return the best μ for the estimator `kernel((w, −w), (μ, −μ))`, and the error with this μ.
 
-    With `heads=1`, the estimator is `kernel(w, μ)`. The error is a parabola in μ with its minimum at Σ y_q·k /
-    Σ k², where k is the estimate for μ = 1.
+    The best μ minimises the mean squared error on `prompts`. With `heads=1`, the estimator is `kernel(w, μ)`. The error
+    is a parabola in μ with its minimum at Σ y_q·k / Σ k², where k is the estimate for μ = 1.
 
     Raises:
         ValueError: `heads` is neither 1 nor 2, or all estimates are 0.

@@ -1,4 +1,4 @@
-"""Measure the errors of estimators on one set of prompts, or for several prompt lengths with repeated samples."""
+"""Measure the errors of estimators, on one set of prompts or on repeated samples with several prompt lengths."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Run:
         return self.done >= self.config.total_steps
 
     def resume(self, progress: bool = True) -> Run:
-        """Continue the run from its last step to the end, with the same result as a run without interruption."""
+        """Continue the run from its last step to the end. The result is the same as without an interruption."""
         return self if self.finished else _continue_run(self, progress)
 
     def save(self, path: str | Path) -> Path:
@@ -146,10 +146,10 @@ def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
 def stored_study() -> dict[str, dict[str, Any]]:
     """Read the results of every run of `utils.models.icl_regression.study`, by name and seed, for example "SGD 0".
 
-    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. The runs that compare prompts
-    also contain `diagonal` (QK's diagonal in the rows of x), `step` (the error of one centred step with the best rate),
-    `ridge` (the error of ridge regression) and `formula` (the deviation of the kernel estimator from the layer,
-    relative to the size of the answers).
+    A result contains the `error` on 40,000 prompts, and `w` and `mu` for each layer. If the run belongs to the
+    comparison of prompts, its result has four more entries. `diagonal` is QK's diagonal in the rows of x. `step` is the
+    error of one centred step with the best rate, and `ridge` is the error of ridge regression. `formula` says how far
+    the kernel estimator deviates from the layer, relative to the size of the answers.
     """
     return json.loads(STUDY.read_text(encoding="utf-8"))
 
@@ -226,8 +226,8 @@ def _optimiser(config: RegressionConfig, model: nn.Module, device: torch.device)
         for params, lr in ((qk, config.lr_qk), (rest, config.lr_ov))
         if params
     ]
-    # A fused optimiser updates all weights in one kernel. On a GPU, only the fused SGD reads its rate from a tensor,
-    # which a recorded CUDA graph requires.
+    # A fused optimiser updates all weights in one kernel. A recorded CUDA graph requires an optimiser that reads its
+    # rate from a tensor. On a GPU, SGD does so only if it is fused.
     options = {"fused": True} | ({} if config.optimiser == "SGD" else {"capturable": captured}) | own_options
     try:
         return OPTIMISERS[config.optimiser](groups, **options)

@@ -61,7 +61,7 @@ class QueryLayer(nn.Module):
         z: Float[Tensor, "n L D"],
         allowed: Bool[Tensor, "queries L"] | None = None,
     ) -> Float[Tensor, "n queries n_out"]:
-        """Return the output for each question. It is zero for a question that may not attend to any example.
+        """Return the output for each question. It is zero if `allowed` is False at every example for the question.
 
         Args:
             allowed: True at the examples that a question may attend to; None allows all.
@@ -137,7 +137,7 @@ def build_model(config: RegressionConfig) -> QueryLayer | Stack:
 
 
 def circuits(model: nn.Module) -> tuple[Float[Tensor, "layers heads D D"], list[Float[Tensor, "heads D n_out"]]]:
-    """Return the two products of every head: a tensor with QK for all layers, and a list with OV for each layer.
+    """Return QK of all heads as one tensor, and OV of all heads as a list with one tensor for each layer.
 
     `model` is a `QueryLayer`, a `Stack`, or any module with the four projections of a `QueryLayer`. In a stack, the
     last layer's OV includes the final linear map.
@@ -179,7 +179,7 @@ def _qk_ov_products(layer: LessonModule) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """A head's w and μ, and measures of what they do not describe in its QK and OV.
+    """A head's w and μ, and how far its QK and OV differ from what w and μ describe.
 
     Attributes:
         layer, head: the position of the head in the model.

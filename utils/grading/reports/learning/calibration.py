@@ -1,4 +1,4 @@
-"""Measure calibration: for each degree of confidence, the share of learners' first answers that are right."""
+"""Measure calibration: how many of the learners' first answers are right at each degree of confidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from utils.learning.sharing import CONFIDENCE, SharedFile
 
 @dataclass(frozen=True)
 class Calibration:
-    """The first answers that learners gave to one kind of question with the same confidence.
+    """The learners' first answers to one kind of question, all given with the same confidence.
 
     Attributes:
         kind: "predictions" or "quizzes".

@@ -1,4 +1,4 @@
-"""Measure the effort that exercises take, and the success of first attempts at transfer exercises."""
+"""Measure how much effort exercises take, and how often first attempts at transfer exercises pass."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def measure_effort(learners: Sequence[SharedFile]) -> list[Effort]:
 
 
 def measure_transfer(learners: Sequence[SharedFile]) -> list[Transfer]:
-    """Return the success of first attempts at each transfer exercise that enough learners attempted."""
+    """Return how often first attempts passed, for each transfer exercise that enough learners attempted."""
     rows = []
     for (lesson, exercise), attempts_of in _attempts_by_learner(learners).items():
         first = {number: attempts[0] for number, attempts in attempts_of.items() if attempts[0].member}

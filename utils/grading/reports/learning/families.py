@@ -32,7 +32,10 @@ def name_mistake_families(exercises: Iterable[Exercise]) -> dict[tuple[str, str]
 
 
 def _group_entries(entries: list[tuple[str, Misconception]]) -> list[list[tuple[str, Misconception]]]:
-    """Group misconceptions with the same id by the similarity of their messages. The catalogue's group comes first."""
+    """Group misconceptions with the same id by the similarity of their messages.
+
+    If any of the misconceptions come from the catalogue, they form the first group.
+    """
     in_catalogue = [entry for entry in entries if entry[1].catalogue]
     groups = [in_catalogue] if in_catalogue else []
     for entry in entries:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 LEVEL = 0.95
 UPPER = (1 + LEVEL) / 2  # the probability below the upper limit
-ROUNDING = 1e-12  # a variance below this number counts as 0, because only rounding errors make it positive
+ROUNDING = 1e-12  # rounding errors can make a variance of 0 positive, so a variance below this number counts as 0
 INSTALL = 'scipy is not installed, and the report on learning needs it. Install it with: pip install -e ".[grade]"'
 
 
@@ -110,10 +110,10 @@ def estimate_difference(first: Mapping[int, bool], second: Mapping[int, bool]) -
 def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate | None:
     """Return the average of the numerators divided by the average of the denominators, with Fieller's interval.
 
-    The interval contains each ratio r for which a t test does not reject the hypothesis that
-    numerator - r * denominator is 0 on average (Fieller, Some problems in interval estimation, 1954). These ratios
-    solve a quadratic inequality. There is no interval if the average of the denominators does not differ significantly
-    from 0, or if numerator and denominator have the same ratio for all learners.
+    A ratio r is in the interval if, according to a t test, the average of numerator - r * denominator does not differ
+    significantly from 0 (Fieller, Some problems in interval estimation, 1954). These ratios solve a quadratic
+    inequality. There is no interval if the average of the denominators does not differ significantly from 0. There is
+    also no interval if the ratio of numerator to denominator is the same for all learners.
 
     Args:
         numerators, denominators: one number for each learner, in the same order. There are at least two learners.

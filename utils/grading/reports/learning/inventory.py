@@ -2,8 +2,8 @@
 
 A score is the share of correct answers among all items of a sitting; a skipped item counts as wrong. The gain is
 computed from averages: it is the average improvement divided by the average room for improvement. The average of the
-learners' own gains would be biased: if a learner's first score is high, there is little room for improvement, and the
-gain depends mostly on guesses.
+learners' individual gains would be biased. A learner with a high first score has little room for improvement, so this
+learner's gain depends mostly on guesses.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def measure_inventory(learners: Sequence[SharedFile]) -> InventoryResult:
     for sitting in (BEFORE, AFTER):
         answers = sittings[sitting]
         if is_visible(both) and not nested_groups_are_safe(answers.keys(), both):
-            # From the average of all learners, a reader could compute that of the few who completed only one sitting.
+            # Leave out the few learners who completed only one sitting. Otherwise, a reader could compute their
+            # average.
             answers = {number: answers[number] for number in both}
         items += _measure_items(answers, FORMS[sitting])
     return InventoryResult(

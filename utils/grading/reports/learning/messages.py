@@ -102,9 +102,10 @@ def attempts_by_exercise(attempts: Iterable[Attempt]) -> dict[tuple[str, str], l
 def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
     """Return the effect of each message with enough readers, in the order of the lessons.
 
-    Some readers stop: they do not pass, and make fewer than two further attempts. They count as not repaired, because
-    leaving them out would favour messages after which learners give up. The result also contains the share of these
-    readers. This share is the maximum amount by which `repaired` can be too low.
+    Some readers stop: they do not pass, and make fewer than two further attempts. In the share `repaired`, they count
+    as readers who did not pass. Leaving them out would favour messages after which learners give up. The result also
+    contains the share of these readers. If all of these readers had continued and passed, `repaired` would be higher by
+    exactly this share.
     """
     effects = []
     for outcomes_by_message in read_outcomes(learners).values():
@@ -132,7 +133,7 @@ def measure_messages(learners: Sequence[SharedFile]) -> list[MessageEffect]:
 
 
 def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[Message, dict[int, Outcome]]]:
-    """Map (lesson, exercise), message and learner to what the learner did after first reading the message."""
+    """Return what each learner did after first seeing a message, by (lesson, exercise), message and learner number."""
     outcomes: dict[tuple[str, str], dict[Message, dict[int, Outcome]]] = defaultdict(lambda: defaultdict(dict))
     for number, learner in enumerate(learners):
         for key, attempts in attempts_by_exercise(learner.attempts).items():
@@ -144,7 +145,7 @@ def read_outcomes(learners: Sequence[SharedFile]) -> dict[tuple[str, str], dict[
 
 
 def _outcome(following: Sequence[Attempt]) -> Outcome:
-    """Return what a reader did after a message, from the reader's next attempts (at most two)."""
+    """Return what a reader did after a message. `following` contains the reader's next attempts, at most two."""
     if any(attempt.status == "passed" for attempt in following):
         return "passed"
     return "failed" if len(following) == FURTHER_ATTEMPTS else "stopped"
@@ -157,7 +158,7 @@ def message_of(attempt: Attempt) -> Message:
 
 
 def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[str, str], str]) -> list[Recurrence]:
-    """Return how often learners repeat a misconception in a later lesson after they repaired it.
+    """Return how often learners who have corrected a misconception make the same mistake again in a later lesson.
 
     Args:
         families: for each (exercise, misconception), the name of the mistake, the same in all lessons.
@@ -172,7 +173,7 @@ def measure_recurrence(learners: Sequence[SharedFile], families: Mapping[tuple[s
     for number, learner in enumerate(learners):
         attempts = attempts_until_pass(learner.attempts)
         made: dict[str, set[tuple[str, str]]] = defaultdict(set)  # the exercises in which the learner made a mistake
-        repaired: dict[str, str] = {}  # the first lesson in which the learner made a mistake and passed afterwards
+        repaired: dict[str, str] = {}  # for each mistake, the first lesson in which the learner made it and then passed
         for attempt in attempts:
             family = families.get((attempt.exercise, attempt.misconception))
             for known, lesson in repaired.items():

@@ -1,13 +1,14 @@
-"""Hide every number about fewer than five learners, and every number from which a reader could compute such a number.
+"""Hide every number about fewer than five learners, and every other number that would reveal it.
 
 A group is the set of learners that a number describes, such as the readers of a message. Three rules protect a group:
 
 1. The page shows no number about a group of fewer than five learners.
-2. `visible_groups` hides a further group if the hidden groups together have fewer than five learners. Otherwise, a
+2. If the hidden groups together have fewer than five learners, `visible_groups` hides another group. Otherwise, a
    reader could compute the number of hidden learners from the total.
 3. `rounded_count` rounds each number of learners to a multiple of five. A difference of rounded numbers is not exact.
 
-A function that shows the same statistic for a group and for a part of it must also call `nested_groups_are_safe`.
+Some functions show the same statistic for a group and for a part of that group. They must also call
+`nested_groups_are_safe`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def visible_groups(groups: Mapping[Key, Collection[int]]) -> set[Key]:
 
 
 def nested_groups_are_safe(group: Collection[int], part: Collection[int]) -> bool:
-    """Return whether the same statistic can be shown for a group and for a part of it.
+    """Return whether a page can show the same statistic for a group and for a part of that group.
 
-    From both statistics, a reader can compute the statistic of the learners outside the part. Outside the part, there
-    must be either no learners or at least five.
+    A reader who sees both numbers can compute the statistic for the rest of the group. The rest must therefore have
+    either no learners or at least five.
     """
     rest = set(group) - set(part)
     return not rest or is_visible(rest)

@@ -1,9 +1,9 @@
 """List the messages that most need rewriting, with answers that led to them.
 
-A message's share is the share of its readers who pass within two further attempts. Messages are ordered by the upper
-limit of the 95 % interval of this share, the lowest limit first. A message comes early in the list only if its share is
-low and many learners read it: with few readers, the interval is wide and its upper limit is high. Messages are not
-compared with a message that only shows wrong numbers, so exercises without such a message are also included.
+A message's share is the share of its readers who pass within two further attempts. This share has a 95 % interval. The
+message with the lowest upper limit of this interval comes first. A message comes early in the list only if its share is
+low and many learners read it: with few readers, the interval is wide and its upper limit is high. The order does not
+depend on messages that only show wrong numbers. The list can therefore include exercises that have no such message.
 """
 
 from __future__ import annotations
@@ -102,7 +102,10 @@ def _led_to(mistake: Mistake, message: Message) -> bool:
 
 
 def misconception_source(misconception: Misconception) -> str:
-    """Return the source of a misconception. If it replaces steps of another function, return only the replacements."""
+    """Return the source of a misconception.
+
+    If the misconception replaces steps of another function, return only the source of the new steps.
+    """
     steps = getattr(misconception.answer, "steps", None)
     if not steps:
         return _source(misconception.answer)
