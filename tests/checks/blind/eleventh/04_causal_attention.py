@@ -10,7 +10,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tensor([[1 if column <= row else 0 for column in range(size)] for row in range(size)])
 
 
-# %% get_mask wrong (shape): cuts the mask from a table for 1024 positions, GPT-2's longest text; shows when size is larger
+# %% get_mask wrong (property sizes): cuts the mask from a table for 1024 positions, GPT-2's longest text; shows when size is larger
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     longest = torch.ones(1024, 1024, dtype=torch.bool).tril()

@@ -10,7 +10,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tril(torch.ones(size, size), diagonal=-1).bool()
 
 
-# %% get_mask wrong (shape): subtle: cut from a fixed table of 1024 rows, so sizes above 1024 get a table that is too small
+# %% get_mask wrong (property sizes): subtle: cut from a fixed table of 1024 rows, so sizes above 1024 get a table that is too small
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     table = torch.tril(torch.ones(1024, 1024, dtype=torch.bool))
