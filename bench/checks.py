@@ -2,8 +2,8 @@
 later checks run in the same process. A misconception is a known wrong answer. The unrecognised wrong answer is the
 correct answer plus noise; it matches no misconception. The authors of the blind answers had not seen the checks. The
 assertion only compares the answer with the oracle. A correct answer takes longest, because only then all sweeps run;
-they take about two thirds of the time. On a machine without other work, the limits keep every check below a second.
-They leave room for a busy machine, on which checks took up to 1.5 times as long, relative to the import.
+they take about two thirds of the time. The limits leave room for a busy machine, on which a check becomes slower than
+the import does.
 
     python -m bench.checks softmax    # one exercise
 """
