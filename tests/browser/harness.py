@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from queue import Empty, Queue
 from urllib.parse import urlsplit
@@ -302,29 +302,34 @@ class Lab:
 
 
 def open_from_file_list(page: Page, name: str) -> Notebook:
-    """Open the notebook by a double click in Lab's list of files, and wait until it can run cells.
+    """Open the notebook by a double click in Lab's list of files, and wait until it can run cells."""
 
-    Open it again, twice at most, if JupyterLab shows "model not found" for its widgets. When the kernel connects,
-    `WidgetManager.restoreWidgets` of jupyterlab_widgets 3.0 sometimes draws the outputs before it has loaded the
-    notebook's widgets (ipywidgets issue 3823).
-    """
-    for _ in range(3):
+    def double_click() -> None:
         page.locator(".jp-DirListing-item", has_text=name).dblclick()
         expect(page.locator(_SHOWN)).to_be_visible()
-        await_ready(page)
-        if not page.locator(_SHOWN).get_by_text("model not found").count():
-            break
-        close_notebook(page)
-    else:
-        raise AssertionError(f"the widgets of {name} are missing after three attempts")
-    return Notebook(page)
+
+    return _open(page, double_click)
 
 
 def open_in_reloaded_page(page: Page, url: str) -> Notebook:
     """Open the notebook at `url` in a reloaded page without running a cell."""
-    page.goto(f"{url}&reset")
-    await_ready(page)
-    return Notebook(page)
+    return _open(page, lambda: page.goto(f"{url}&reset"))
+
+
+def _open(page: Page, attempt: Callable[[], object]) -> Notebook:
+    """Open a notebook with its widgets; try three times at most.
+
+    On a slow machine, JupyterLab sometimes shows "model not found" instead of a saved widget. When the kernel connects,
+    `WidgetManager.restoreWidgets` of jupyterlab_widgets 3.0 may say that all widgets are loaded before it has read
+    those of the notebook; an output then waits for its widget for only two seconds (ipywidgets issue 3823).
+    """
+    for _ in range(3):
+        attempt()
+        await_ready(page)
+        if not page.locator(_SHOWN).get_by_text("model not found").count():
+            return Notebook(page)
+        close_notebook(page)
+    raise AssertionError("widgets of the notebook are missing after three attempts to open it")
 
 
 def close_notebook(page: Page) -> None:
