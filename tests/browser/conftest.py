@@ -37,7 +37,7 @@ class LabManager:
         self._running.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # an idle Lab costs computing time
 def _labs(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabManager]:
     labs = LabManager(chromium, tmp_path_factory)
     yield labs
