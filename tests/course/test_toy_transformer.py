@@ -802,6 +802,10 @@ def test_without_the_command_the_model_confuses_capitals(answer_without):
 @pytest.mark.claim("the command and its two spaces, raised by one | 34 %")
 @pytest.mark.claim("only the space before the answer, raised by one | 9 %")
 @pytest.mark.claim(
+    "The space alone has a smaller effect than the command with both spaces, so the model also reads an index from "
+    "one of the other positions."
+)
+@pytest.mark.claim(
     "If all these indices shift by one, their difference is unchanged and at least 98 % of letters "
     "stay right: the model uses this difference."
 )

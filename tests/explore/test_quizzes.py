@@ -1,6 +1,7 @@
 """Every choice of a quiz is explained when it is chosen, and not before."""
 
 import pytest
+from playwright.sync_api import expect
 
 from utils import explore
 
@@ -31,6 +32,7 @@ def test_the_whole_choice_can_be_pressed_and_by_key(show_widget):
     page.page.keyboard.press("Tab")
     page.page.keyboard.press("Space")
     assert notes(page)[2].endswith("Blue is far.")
+    expect(page.root.get_by_role("button", name="C blue")).to_have_accessible_description("Right. Blue is far.")
     assert page.page.evaluate("() => document.activeElement.textContent") == "Cblue"
 
 

@@ -1,13 +1,13 @@
-import { element, inline, page, sureness, unquoted } from "../show/page.js";
+import { element, inline, page, sureness, unquoted, unusedName } from "../show/page.js";
 
 export default page((ui) => {
   const { question, choices } = ui.start; // [{choice, explanation, right}, …]
   const sure = sureness(ui);
   const rows = choices.map(({ choice, explanation, right }, i) => {
     const letter = "ABCDEFGH"[i];
-    const button = element("button", { type: "button", class: "choice" },
+    const told = element("div", { class: "note", id: unusedName("note") });
+    const button = element("button", { type: "button", class: "choice", "aria-describedby": told.id },
       element("b", {}, letter), element("span", {}, ...inline(choice)));
-    const told = element("div", { class: "note" });
     const tell = () => {
       told.className = `note ${right ? "passed" : "failed"}`;
       told.replaceChildren(element("b", {}, right ? "Right. " : "Not this one. "), ...inline(explanation));

@@ -194,7 +194,7 @@ def _row(page: LessonProgress) -> str:
 def _exercise_chip(page: LessonProgress, item: ExerciseProgress) -> str:
     """Return an exercise as a link with its mark and its name. The tooltip describes its state in words."""
     state = ", ".join(filter(None, [WORD[item.state], item.tries_text]))
-    name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>")
+    name = _link_html(page.link_address(item), f"<code>{escape(item.name)}</code>", state)
     style = "white-space:nowrap;margin-right:8px"
     return f'<span title="{state}" style="{style}">{status_mark(item.state)}&nbsp;{name}</span>'
 
@@ -204,8 +204,12 @@ def _mark_calls(text: str) -> str:
     return inline_html(re.sub(r"progress\(\)\.\w+\(\)", r"`\g<0>`", text))
 
 
-def _link_html(address: str | None, inside: str) -> str:
-    return f'<a href="{escape(address)}" style="text-decoration:underline">{inside}</a>' if address else inside
+def _link_html(address: str | None, inside: str, title: str = "") -> str:
+    """Return a link, or only its text if there is no address. Screen readers say the title after the text."""
+    if not address:
+        return inside
+    titled = f' title="{title}"' if title else ""
+    return f'<a href="{escape(address)}"{titled} style="text-decoration:underline">{inside}</a>'
 
 
 def progress() -> ProgressView:

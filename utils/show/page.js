@@ -375,11 +375,13 @@ function slider(ui, { name, label: caption, min, max, step }, valueAt, placeOf, 
 
 const SURE = ["guessing", "fairly sure", "certain"];
 
+/** Return a name that no other element of the page has. */
+export const unusedName = (prefix) => `${prefix}-${Math.random().toString(36).slice(2)}`;
+
 /** Ask how sure the learner is: {node, value(), show(), settle()}. `show` reads `ui.state.sure`; the value is "" until
  * the learner chooses one. */
 export function sureness(ui) {
-  sureness.made = (sureness.made ?? 0) + 1;
-  const name = `sure-${sureness.made}-${Math.random().toString(36).slice(2)}`;
+  const name = unusedName("sure");
   const radios = SURE.map((value) => element("input", { type: "radio", name, value }));
   const labels = radios.map((radio) => element("label", {}, radio, radio.value));
   const node = element("div", { class: "sure", role: "radiogroup", "aria-label": "How sure are you?" }, "I am ", ...labels);
