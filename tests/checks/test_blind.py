@@ -18,7 +18,7 @@ from utils.instructor.answers import Answer
 from utils.instructor.blind_answers import find_changed_verdicts, find_pending, read_blind_answers, read_pending
 from utils.lessons import ROOT
 
-EACH = {"wrong": 1, "right": 5}  # answers to an exercise with the same verdict
+EACH = {"wrong": 1, "right": 3}  # answers to an exercise with the same verdict
 FIRST = ("mechanisms", "sweeps")  # the folders of answers that once were judged wrongly
 ANSWERS: dict[str, list[Answer]] = {}  # by exercise, because the answers to one exercise share cached results
 for _, file in sorted(read_blind_answers().items(), key=lambda item: item[0].parent.name not in FIRST):

@@ -1,6 +1,7 @@
 """Milestones: the step at which a computation departs from the expected one."""
 
 import linecache
+import math
 import textwrap
 
 import pytest
@@ -10,6 +11,7 @@ from torch.nn import functional as F
 from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import Float, case
 from utils.exercises.runner import InProcessRunner
+from utils.feedback.departure_text import constant_factor
 from utils.feedback.diagnose import diagnose
 from utils.feedback.milestones import match
 
@@ -107,6 +109,25 @@ def test_a_step_that_gives_multiples_of_an_optional_value_is_named(declare_exerc
     )
     report = diagnose(products, answer("means = x.sum(0) / 2\nreturn y @ means", "x, y"))
     assert [t.line for t in report.trace if t.state == "wrong"] == [2] and report.departure == "the means", str(report)
+
+
+@pytest.mark.parametrize(
+    "value, expected, factor",
+    [
+        ([2.0, 4.0, -6.0], [1.0, 2.0, -3.0], 2.0),
+        ([-1.0, -2.0], [1.0, 2.0], -1.0),
+        ([2.0, math.inf, 4.0], [1.0, math.inf, 2.0], 2.0),
+        ([2.0, 3.0, 4.0], [1.0, math.inf, 2.0], None),  # a number instead of infinity
+        ([2.0, math.nan, 4.0], [1.0, math.nan, 2.0], None),
+        ([2.0, 4.1], [1.0, 2.0], None),
+        ([2.0, 0.0], [1.0, 0.0], None),  # a single number is a multiple of any other
+        ([1.0005, 2.001], [1.0, 2.0], None),  # rounding errors
+        ([0.0, 0.0], [1.0, 2.0], None),
+    ],
+)
+def test_the_factor_between_two_tensors(value, expected, factor):
+    found = constant_factor(torch.tensor(value), torch.tensor(expected))
+    assert found is None if factor is None else found == pytest.approx(factor)
 
 
 def test_an_operation_is_named_if_its_line_goes_on(declare_exercise):

@@ -61,7 +61,7 @@ def answer(body, name="attend", arguments="x, y"):
         ),
         "a wrong step that begins on an earlier line": (
             "z = y * 2\na = x @ z.mT\nreturn a.softmax(-1) @ y",
-            "from line 2 (`z = y * 2`) to line 3 (`a = x @ z.mT`) gave the scores, but it gives different numbers.",
+            "from line 2 (`z = y * 2`) to line 3 (`a = x @ z.mT`) gave the scores, but it gives 2 times these numbers.",
         ),
         "a loop": (
             "rows = [(row @ y.mT * row.sum()).softmax(-1) for row in x]\nreturn torch.stack(rows) @ y",

@@ -409,6 +409,17 @@ def test_a_report_with_numbers_only_names_a_condition(declare_exercise):
     assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 260 instead of 3.")
 
 
+def test_one_right_number_is_no_condition(declare_exercise):
+    """A table with one number is often right by chance."""
+    triangle = declare_exercise(
+        "triangle",
+        oracle=lambda size: torch.ones(size, size).tril(),
+        cases=lambda rand: [case(1), case(8)],
+    )
+    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 0) * 0.3)
+    assert report.reason == "difference" and "is right, but" not in report.message, report.message
+
+
 def test_a_note_of_every_wrong_case_is_the_condition(declare_exercise):
     triangle = declare_exercise(
         "triangle",

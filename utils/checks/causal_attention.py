@@ -4,7 +4,7 @@ The oracles of the attention exercises use torch's attention with `is_causal`. T
 """
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.checks._attention import (
@@ -31,6 +31,7 @@ from utils.checks._attention import (
 from utils.checks._dropout import DROPOUT, dropout_misconceptions, make_dropout, make_dropout_parser
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.exercises.exercise import Bool, Float, Hints, Wrong, case, exercise
+from utils.feedback.phrases import call_text
 from utils.feedback.properties import finite_when_scaled, rows_sum_to_one
 
 
@@ -44,12 +45,30 @@ def _page_scores():
 
 _SCORES = _page_scores()
 
+
+def _sees_itself_and_its_past(probe):
+    """Check that row i is True in the columns 0 to i and nowhere else."""
+    for trial in probe.trials:
+        mask, expected = trial.yours.value, trial.expected.value
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != expected.shape:
+            continue
+        for row, column in (mask != expected).nonzero().tolist():
+            where = f"In {call_text(probe.exercise, trial.case)}, position {row}"
+            if column > row:
+                return f"{where} sees position {column}, which comes later. It may see only itself and its past."
+            if column == row:
+                return f"{where} does not see itself. It must see itself and its whole past."
+            return f"{where} does not see position {column}, which comes earlier. It must see its whole past."
+    return None
+
+
 exercise(
     "get_mask",
     unswept={"zero counts": "a text has at least one position"},
     oracle=causal_mask,
     cases=[case(size) for size in (1, 2, 5, 8, 19)],
     returns=Bool("query key"),
+    properties=[_sees_itself_and_its_past],
     misconceptions={
         "sees-the-future": Wrong(
             future_mask,

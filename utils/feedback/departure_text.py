@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
 from utils.exercises.compare import difference_mask
@@ -83,12 +84,31 @@ def trace_lines(computation: Computation, wrong_line: int | None, expected: str 
 
 
 def other_value_text(value: Tensor | None, expected: Tensor, atol: float) -> str:
-    """Describe a wrong value. If it has the expected shape, say whether some of its numbers are right."""
+    """Describe a wrong value. If it has the expected shape, name a constant factor, or say whether a part is right."""
     if value is None or value.shape != expected.shape or not is_float(value):
         return "a different result"
+    if factor := constant_factor(value, expected):
+        return f"{factor:.4g} times these numbers"
     # A count would be confusing, because this case may be larger than the case that the message describes.
     all_differ = bool(difference_mask(value, expected, atol).all())
     return "different numbers" if all_differ else "a result in which only some of the numbers are right"
+
+
+def constant_factor(value: Tensor, expected: Tensor) -> float | None:
+    """Return the factor if a tensor is a multiple of another tensor of its shape, else None.
+
+    At least two numbers must be different from 0. An infinite number must be infinite in both.
+    """
+    yours, right = (tensor.detach().cpu().double() for tensor in (value, expected))
+    finite = right.isfinite()
+    if not torch.equal(yours[~finite], right[~finite]) or not yours[finite].isfinite().all():
+        return None
+    yours, right = yours[finite], right[finite]
+    if int((right.abs() > 1e-3).sum()) < 2:
+        return None
+    factor = float(yours @ right / (right @ right))
+    is_other = abs(factor) > 1e-3 and abs(factor - 1) > 1e-3
+    return factor if is_other and torch.allclose(yours, factor * right, rtol=1e-3, atol=1e-6) else None
 
 
 def list_text(labels: Sequence[str]) -> str:

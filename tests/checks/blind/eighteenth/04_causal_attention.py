@@ -10,7 +10,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tril(torch.ones(size, size))
 
 
-# %% get_mask wrong (property sizes): (subtle) finds the row by multiplying by 1 / size in float32; for some sizes (41, 47, 55, 61) the first cell of some rows becomes False
+# %% get_mask wrong (property sees_itself_and_its_past): (subtle) finds the row by multiplying by 1 / size in float32; for some sizes (41, 47, 55, 61) the first cell of some rows becomes False
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     cell = torch.arange(size * size)
@@ -19,7 +19,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return (column <= row).view(size, size)
 
 
-# %% get_mask wrong (difference): (subtle) scales positions to 0 ... 1; with size 1 this is 0 / 0 and the only cell is False
+# %% get_mask wrong (property sees_itself_and_its_past): (subtle) scales positions to 0 ... 1; with size 1 this is 0 / 0 and the only cell is False
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     place = torch.arange(size) / torch.tensor(size - 1)

@@ -4,7 +4,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.eye(size).cumsum(dim=1).bool()
 
 
-# %% get_mask wrong (difference places): the loop stops before the last row, which stays all False
+# %% get_mask wrong (property sees_itself_and_its_past): the loop stops before the last row, which stays all False
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     mask = torch.zeros(size, size, dtype=torch.bool)
     for i in range(size - 1):
@@ -32,7 +32,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return position.unsqueeze(0) < position.unsqueeze(1)
 
 
-# %% get_mask wrong (difference): positions further back than nine are hidden, which small tables do not show
+# %% get_mask wrong (property sees_itself_and_its_past): positions further back than nine are hidden, which small tables do not show
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     position = torch.arange(size)
     distance = position[:, None] - position[None, :]
@@ -45,7 +45,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.ge(rows, columns).squeeze()
 
 
-# %% get_mask wrong (property sizes): bfloat16 positions above 256 are rounded, so some rows of a long table see a later position
+# %% get_mask wrong (property sees_itself_and_its_past): bfloat16 positions above 256 are rounded, so some rows of a long table see a later position
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     position = torch.arange(size).to(torch.bfloat16)
     return position[:, None] >= position[None, :]

@@ -28,7 +28,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return _largest
 
 
-# %% get_mask wrong (property sizes): subtle, a position sees at most 64 positions, which shows only for sizes above 64
+# %% get_mask wrong (property sees_itself_and_its_past): subtle, a position sees at most 64 positions, which shows only for sizes above 64
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     distance = torch.arange(size)[:, None] - torch.arange(size)

@@ -11,7 +11,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return position[:, None] > position[None, :]
 
 
-# %% get_mask wrong (property sizes): keeps the positions in int8, which overflow for sizes above 128
+# %% get_mask wrong (property sees_itself_and_its_past): keeps the positions in int8, which overflow for sizes above 128
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     position = torch.arange(size).to(torch.int8)  # small numbers, little memory
@@ -25,7 +25,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return table[:size, :size]
 
 
-# %% get_mask wrong (difference): compares fractions that are computed in two ways; for some sizes, rounding hides cells of the diagonal
+# %% get_mask wrong (property sees_itself_and_its_past): compares fractions that are computed in two ways; for some sizes, rounding hides cells of the diagonal
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     position = torch.arange(size)

@@ -21,7 +21,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.tril(torch.ones(size, size))
 
-# %% get_mask wrong (difference places): the loop ends one row early, so the last position sees nothing
+# %% get_mask wrong (property sees_itself_and_its_past): the loop ends one row early, so the last position sees nothing
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size, dtype=torch.bool)

@@ -10,13 +10,13 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tril(torch.ones(size, size))
 
 
-# %% get_mask wrong (property sizes): each position sees only itself and the 31 positions before it; shows for sizes above 32
+# %% get_mask wrong (property sees_itself_and_its_past): each position sees only itself and the 31 positions before it; shows for sizes above 32
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     return torch.ones(size, size, dtype=torch.bool).tril().triu(-31)
 
 
-# %% get_mask wrong (property sizes): counts in bytes, which start again at 0 after 255; shows for sizes above 256
+# %% get_mask wrong (property sees_itself_and_its_past): counts in bytes, which start again at 0 after 255; shows for sizes above 256
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     index = torch.arange(size).to(torch.uint8)  # small numbers save memory

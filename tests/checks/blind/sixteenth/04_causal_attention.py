@@ -17,14 +17,14 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return table[:size, :size]
 
 
-# %% get_mask wrong (property sizes): subtle: the positions are stored as int8 and overflow for sizes above 128
+# %% get_mask wrong (property sees_itself_and_its_past): subtle: the positions are stored as int8 and overflow for sizes above 128
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     position = torch.arange(size).to(torch.int8)
     return position[:, None] >= position[None, :]
 
 
-# %% get_mask wrong (difference): subtle: for size 1 the slice [-0:] covers the whole row, so the only position cannot see itself
+# %% get_mask wrong (property sees_itself_and_its_past): subtle: for size 1 the slice [-0:] covers the whole row, so the only position cannot see itself
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.ones(size, size, dtype=torch.bool)

@@ -23,7 +23,7 @@ class SingleHeadAttention(nn.Module):
         out = (weights @ values).squeeze(0)
         return (out, weights.squeeze(0)) if return_weights else out
 
-# %% get_mask wrong (property sizes): positions are int8, so from position 128 on they are negative and the mask is wrong
+# %% get_mask wrong (property sees_itself_and_its_past): positions are int8, so from position 128 on they are negative and the mask is wrong
 def get_mask(size):
     place = torch.arange(size).to(torch.int8)
     return place[:, None] >= place[None, :]

@@ -28,7 +28,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return (columns <= rows).squeeze()
 
 
-# %% get_mask wrong (property sizes): positions in bfloat16 are rounded above 256, so in large masks some future positions are visible
+# %% get_mask wrong (property sees_itself_and_its_past): positions in bfloat16 are rounded above 256, so in large masks some future positions are visible
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     position = torch.arange(size).to(torch.bfloat16)  # needs less memory

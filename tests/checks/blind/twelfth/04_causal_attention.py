@@ -11,7 +11,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return places[None, :] < places[:, None]
 
 
-# %% get_mask wrong (difference): subtle, hides the future only up to column 5 (hard-coded 6), shows for sizes above 6
+# %% get_mask wrong (property sees_itself_and_its_past): subtle, hides the future only up to column 5 (hard-coded 6), shows for sizes above 6
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.ones(size, size, dtype=torch.bool)
@@ -20,7 +20,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return mask
 
 
-# %% get_mask wrong (property sizes): subtle, positions are stored as int8 and wrap around, shows for sizes above 128
+# %% get_mask wrong (property sees_itself_and_its_past): subtle, positions are stored as int8 and wrap around, shows for sizes above 128
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     places = torch.arange(size).to(torch.int8)  # small whole numbers are enough

@@ -18,7 +18,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tril(torch.ones(size, size, dtype=torch.int))
 
 
-# %% get_mask wrong (difference): the loop starts at row 1, so row 0 stays all False and position 0 cannot see itself
+# %% get_mask wrong (property sees_itself_and_its_past): the loop starts at row 1, so row 0 stays all False and position 0 cannot see itself
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size, dtype=torch.bool)

@@ -19,7 +19,7 @@ def get_mask(size: int) -> Bool[Tensor, "size size"]:
     return torch.tril(torch.ones(size, size))
 
 
-# %% get_mask wrong (difference): the loop over the rows starts at 1, so row 0 has no True at all (position 0 cannot see itself); the other rows are right
+# %% get_mask wrong (property sees_itself_and_its_past): the loop over the rows starts at 1, so row 0 has no True at all (position 0 cannot see itself); the other rows are right
 def get_mask(size: int) -> Bool[Tensor, "size size"]:
     """True where the row's position may attend to the column's position."""
     mask = torch.zeros(size, size).bool()
