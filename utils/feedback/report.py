@@ -160,7 +160,8 @@ def comparison_table(
         labels = axes if len(axes) == len(index) + 2 else ("item",) * len(index)
         captions += [f"{label} {i}" for label, i in zip(labels, index)]
     yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
-    rows, columns = (_window(wrong, axis) for axis in (0, 1))
+    first = wrong.nonzero()[0].tolist() if wrong.any() else (0, 0)
+    rows, columns = (_window(*pair) for pair in zip(first, yours.shape))
     if (len(rows), len(columns)) != tuple(yours.shape):
         captions.append(
             f"rows {rows[0]}–{rows[-1]}, columns {columns[0]}–{columns[-1]} of {yours.shape[0]} × {yours.shape[1]}"
@@ -185,12 +186,9 @@ def input_rows(named: Mapping[str, Any]) -> list[tuple[str, list[list[str]]]]:
     return [(name, [[format_number(v) for v in row] for row in table]) for name, table in rows.items()]
 
 
-def _window(wrong: torch.Tensor, axis: int) -> range:
-    """Return at most MAX_CELLS indices along an axis, around the first wrong index."""
-    size = wrong.shape[axis]
-    wrong_indices = wrong.any(dim=1 - axis).nonzero()
-    first = int(wrong_indices[0]) if len(wrong_indices) else 0
-    start = max(0, min(first - MAX_CELLS // 2, size - MAX_CELLS)) if size > MAX_CELLS else 0
+def _window(index: int, size: int) -> range:
+    """Return at most MAX_CELLS indices of an axis, around `index`."""
+    start = max(0, min(index - MAX_CELLS // 2, size - MAX_CELLS))
     return range(start, min(size, start + MAX_CELLS))
 
 
