@@ -43,6 +43,9 @@ def test_each_remark_is_true(show_widget, snapshot):
         page.set_control("w", w)
         page.set_control("mu", mu)
         assert page.remark() == snapshot(name=place)
+    page.set_control("w", 0.04)  # the smallest w: no smaller one would help
+    page.set_control("mu", 10.4)
+    assert page.remark() == snapshot(name="on the curve, small w")
 
 
 def test_the_pair_can_be_dragged_and_the_sliders_follow(show_widget):

@@ -297,6 +297,18 @@ def test_a_new_prompt_is_read_by_the_kernel_and_an_empty_one_is_bos(show_widget,
     assert page.state()["base"]["ids"] == [50256]
 
 
+@pytest.mark.parametrize("button", ["Sample", "Start over"])
+def test_buttons_wait_for_a_new_prompt(show_widget, tokenizer, button):
+    """To press a button is to leave the text box, which sends the new prompt first."""
+    widget = explore.next_token(Model(), tokenizer, " a b")
+    page = show_widget(widget)
+    page.root.get_by_role("textbox", name="prompt").fill(" c")
+    press(page, button)
+    hear(page, widget)
+    assert [int(number) for _, number, _ in chips(page)] == tokenizer.encode(" c")
+    assert [message.get("text") for message in page.sent_messages()] == [" c"]
+
+
 def test_a_text_that_is_too_long_keeps_the_last_one(show_widget, tokenizer, snapshot):
     widget = explore.next_token(Model(longest=4), tokenizer, " a b")
     page = show_widget(widget)

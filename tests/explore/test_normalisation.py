@@ -32,5 +32,8 @@ def test_eps_matters_only_for_a_variance_near_it(show_widget, snapshot):
     assert page.facts() == facts and page.remark() == snapshot(name="variance above eps")
     page.root.get_by_role("slider", name="multiply by").press("Home")
     assert page.state()["scale"] == 1e-4 and page.remark() == snapshot(name="variance near eps")
+    page.set_control("scale", 0.01)
+    assert page.facts()["variance after"] == "0.99" and page.remark() == snapshot(name="eps is not negligible")
+    page.set_control("scale", 1e-4)
     page.root.get_by_role("slider", name="add").press("ArrowRight")
     assert page.state()["shift"] == 2.5 and page.picture_label() == snapshot(name="picture")

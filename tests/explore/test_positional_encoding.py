@@ -34,6 +34,9 @@ def test_its_similarities_are_torchs(show_widget, base, width):
 def test_it_says_when_the_pattern_repeats(show_widget, snapshot):
     page = show_widget(explore.positions())
     assert page.facts()["longest wave"] == "544 positions" and page.remark() == snapshot(name="fades")
+    page.set_control("base", 100000)
+    page.set_control("width", 512)
+    assert page.facts()["first distance below one half"] == "none" and page.remark() == snapshot(name="stays")
     page.set_control("base", 10)
     page.set_control("width", 2)
     assert page.facts()["longest wave"] == "6 positions" and page.remark() == snapshot(name="repeats")

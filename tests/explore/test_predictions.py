@@ -9,7 +9,7 @@ from utils import explore
 from utils.learner_data.progress import read_answers
 
 _JUDGE = """([kind, text, answer, tolerance]) => {
-    const given = window.module.readGuess(kind, text);
+    const given = window.module.readGuess(kind, text, answer);
     return given === null ? null : window.module.judged(kind, given, answer, tolerance).right;
 }"""
 
@@ -160,7 +160,8 @@ RIGHT_OR_WRONG = [
     ("nan", 0, "NaN", True), ("the last row", 0, "The  last ROW", True), ("journey", 0, "starts", False),
     (True, 0, "yes", True), (True, 0, "False", False), (False, 0, "n", True),
     ([6, 3], 0, "[6, 3]", True), ([6, 3], 0, "6 x 3", True), ((6, 3), 0, "torch.Size([6, 3])", True),
-    ([6, 3], 0, "3, 6", False), ([6, 3], 0, "6", False),
+    ([6, 3], 0, "3, 6", False), ([6, 3], 0, "6", False), ([1, 14, 50257], 0, "1, 14, 50,257", True),
+    ([1, 14, 50257], 0, "1 × 14 × 50257", True), ([2, 128, 64], 0, "[2,128, 64]", True),
 ]  # fmt: skip
 
 

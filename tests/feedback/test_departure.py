@@ -315,6 +315,11 @@ def test_a_line_that_gives_one_value_twice_is_named(product):
     assert "once too often" not in report.message, report.message
 
 
+def test_the_step_that_changes_the_result_is_named_and_not_its_operand(mixed):
+    body = RIGHT.replace("return weights @ x", "out = weights @ x\nreturn out - out.mean(-1, keepdim=True)")
+    assert "the subtraction on line 7" in diagnose(mixed, answer(body)).message
+
+
 def test_a_condition_is_not_blamed_for_a_change(product):
     """Line 3 is wrong because it doubles large numbers. `abs` only decides which."""
     body = "a = x.cumsum(-1) @ (y**2).mT\nreturn torch.where(a.abs() > 1, a * 2, a)"

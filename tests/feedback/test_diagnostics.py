@@ -470,6 +470,12 @@ def test_nan_and_inf(double, snapshot):
     assert report.property == "finite" and stable(report.message) == snapshot
 
 
+def test_a_single_nan_has_no_index(declare_exercise):
+    total = declare_exercise("total", oracle=lambda x: x.sum())
+    message = diagnose(total, lambda x: x.sum() * torch.nan).message
+    assert "is nan, but should be finite." in message and "[]" not in message
+
+
 # --- modules -----------------------------------------------------------------------------------------
 
 

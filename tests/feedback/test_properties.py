@@ -149,8 +149,20 @@ def test_a_property_may_run_the_answer_again(declare_exercise):
 
 def test_rows_that_do_not_sum_to_one(declare_exercise, snapshot):
     weigh = declare_exercise("weigh", oracle=lambda x: x.softmax(-1), properties=[rows_sum_to_one()])
-    assert "Row 1 of the weights sums to 1.2" in failure_message(weigh, lambda x: x.sigmoid())
+    assert "Row 0 of the weights sums to 1.1392" in failure_message(weigh, lambda x: x.sigmoid())
     assert property_message(weigh, lambda x: x.softmax(-2), "rows_sum_to_one") == snapshot
+
+
+def test_a_row_of_a_batch_is_named_with_its_item(declare_exercise):
+    """The weights may be float64; then the check itself must not fail."""
+    weigh = declare_exercise(
+        "weigh",
+        oracle=lambda x: x.softmax(-1),
+        cases=lambda rand: [case(rand(2, 3, 4))],
+        properties=[rows_sum_to_one()],
+    )
+    wide = lambda x: torch.cat([x[:1].softmax(-1), 0.5 * x[1:].softmax(-1)]).double()
+    assert "Row 0 of item 1 of the weights sums to 0.5000" in failure_message(weigh, wide)
 
 
 def test_the_table_shows_the_case_that_the_message_is_about(declare_exercise):

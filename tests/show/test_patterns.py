@@ -104,6 +104,14 @@ def test_heads_are_called_by_the_names_that_they_are_given():
     assert re.match(r"The largest weight: .* in head 0\.\d+", picture.alt)
 
 
+def test_the_largest_weight_may_be_in_the_first_row():
+    """Under a causal mask, the first token sees only itself, so its weight of 1 says nothing."""
+    free = show.attention(["a", "b", "c"], [[0.05, 0.05, 0.9], [0.4, 0.3, 0.3], [0.4, 0.4, 0.2]])
+    causal = show.attention(["a", "b", "c"], [[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.4, 0.4, 0.2]])
+    assert free.alt.startswith("The largest weight: 'a' → 'c', 0.90")
+    assert causal.alt.startswith("The largest weight: 'b' → 'b', 0.60")
+
+
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<!--<script>",

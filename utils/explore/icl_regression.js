@@ -32,8 +32,9 @@ function say(start, { mu }, { error, best, least, lowest, rate }) {
 }
 
 function remark(error, mu, best, least, lowest) {
-  if (error < lowest + 0.01) return "On the curve, with a small w: this pair performs one step of gradient descent.";
-  if (error < least + 0.02) return "On the curve. A smaller w with a larger μ would give a smaller error.";
+  const isOnCurve = error < least + 0.02;
+  if (isOnCurve && least < lowest + 0.01) return "On the curve, with a small w: this pair performs one step of gradient descent.";
+  if (isOnCurve) return "On the curve. A smaller w with a larger μ would give a smaller error.";
   return mu > best ? "Above the curve: the answers are too large." : "Below the curve: the answers are too small.";
 }
 

@@ -134,10 +134,18 @@ function tell(ui, text, more = {}) {
   ui.state.told = { text, temperature, k, ...more };
 }
 
+/** Stop waiting, and ignore an answer that is still on its way. */
+function ignoreAnswers(ui) {
+  ui.asked += 1;
+  ui.waitsFor = null;
+  clearTimeout(ui.patience);
+}
+
+const shownPrompt = ({ start, state }) => state.base?.text ?? start.prompt;
+
 /** Send a question to the kernel, and say what happens meanwhile; `what` is "token" or "prompt". */
 function ask(ui, what, question) {
-  ui.asked += 1;
-  clearTimeout(ui.patience);
+  ignoreAnswers(ui);
   if (ui.reading) {
     ui.state.told.waits = READING[what];
     return;
@@ -147,7 +155,9 @@ function ask(ui, what, question) {
     return;
   }
   ui.state.told.waits = WAITS[what];
+  ui.waitsFor = what;
   ui.patience = setTimeout(() => {
+    ui.waitsFor = null;
     ui.state.told.waits = LONG;
     ui.moved(true);
   }, PATIENCE);
@@ -159,6 +169,7 @@ const told = (name, p, rank) => `Sampled: ${name}, which had probability ${fixed
 /** Sample a token, and ask the kernel what may follow it. */
 function draw(ui) {
   const { start, state } = ui;
+  state.prompt = shownPrompt(ui);
   const pass = shownPass(start, state);
   const { probs } = ui.root.coginst.numbers;
   const rank = drawnRank(probs, start.seed, state.draws);
@@ -171,15 +182,15 @@ function draw(ui) {
 }
 
 function startOver(ui, text = "Back to the prompt.") {
-  ui.asked += 1; // ignores an answer that is still on its way
-  clearTimeout(ui.patience);
+  ignoreAnswers(ui);
+  ui.state.prompt = shownPrompt(ui);
   ui.state.now = null;
   tell(ui, text);
 }
 
 function newPrompt(ui) {
   const { start, state } = ui;
-  if (state.prompt === (state.base?.text ?? start.prompt)) return startOver(ui);
+  if (state.prompt === shownPrompt(ui)) return startOver(ui);
   if (state.prompt === start.prompt) {
     state.base = null;
     return startOver(ui);
@@ -190,6 +201,7 @@ function newPrompt(ui) {
 
 function answered(ui, { ask: number, refused, ...pass }) {
   if (number !== ui.asked) return;
+  ui.waitsFor = null;
   clearTimeout(ui.patience);
   const { state } = ui;
   if (refused) tell(ui, `${refused}${/[.!?]$/.test(refused) ? "" : "."} The picture still shows the previous text.`);
@@ -202,6 +214,11 @@ function answered(ui, { ask: number, refused, ...pass }) {
   }
   ui.moved(true);
 }
+
+/** Press a button, unless the kernel reads a new prompt: its answer will replace the text. */
+const unlessReading = (ui, press) => {
+  if (ui.waitsFor !== "prompt") press(ui);
+};
 
 /** Show the text so far; sampled tokens have a border. */
 function showText(ui) {
@@ -226,14 +243,14 @@ export default explorer({
       kind: "choice", name: "k", label: "keep the top",
       options: ks.map((k, i) => [i === ks.length - 1 ? "all" : String(k), k]),
     },
-    { kind: "button", label: "Sample", main: true, press: () => draw(ui) },
-    { kind: "button", label: "Start over", press: () => startOver(ui) },
+    { kind: "button", label: "Sample", main: true, press: () => unlessReading(ui, draw) },
+    { kind: "button", label: "Start over", press: () => unlessReading(ui, startOver) },
   ],
   extra(ui) {
     Object.assign(ui, { asked: 0, before: element("div"), text: element("div", { class: "chips" }) });
     ui.root.querySelector(".facts").before(ui.before, ui.text);
     if (ui.state.told?.waits) { // the notebook was closed before the kernel answered
-      Object.assign(ui.state, { told: null, prompt: ui.state.base?.text ?? ui.start.prompt });
+      Object.assign(ui.state, { told: null, prompt: shownPrompt(ui) });
     }
     const box = ui.root.querySelector("input[type=text]");
     onlyRead(ui, [box], READING.prompt);

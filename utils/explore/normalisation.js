@@ -25,11 +25,14 @@ function say(_, { shift, scale }, found) {
       "mean after": fixed(found.mean_after),
       "variance after": after,
     },
-    remark:
-      found.variance_after < 0.99
-        ? "The variance is not much larger than eps, so eps keeps the result small: such small noise is not amplified."
-        : "Whatever you add and multiply by, the result is the same: only the pattern of the numbers remains.",
+    remark: remark(found.variance_after),
   };
+}
+
+function remark(variance) {
+  if (variance < 0.5) return "The variance is smaller than eps, so eps keeps the result small: such small noise is not amplified.";
+  if (variance < 0.99) return "Compared with the variance, eps is not negligible: it keeps the variance after the norm below 1.";
+  return "Whatever you add and multiply by, the result is the same: only the pattern of the numbers remains.";
 }
 
 export default explorer({

@@ -22,11 +22,16 @@ function say(start, { base, width }, { likeness, half, nearest, longest }) {
       "first distance below one half": half === null ? "none" : String(half),
       "highest at another position": fixed(nearest),
     },
-    remark: repeats(likeness)
-      ? "Far positions look like near ones again: with few or fast waves, the pattern repeats."
-      : FADES,
+    remark: remark(likeness),
   };
 }
+
+function remark(likeness) {
+  if (repeats(likeness)) return "Far positions look like near ones again: with few or fast waves, the pattern repeats.";
+  return Math.min(...likeness) > 0.45 ? STAYS : FADES;
+}
+
+const STAYS = "Even the farthest positions are quite similar: with so large a base, most waves are too slow to cancel out here.";
 
 const FADES = "Near positions are similar, far ones are not: waves of many speeds cancel out with distance.";
 
@@ -37,7 +42,7 @@ export default explorer({
   name: "Similarity of two positions' encodings",
   numbers,
   say,
-  longest: () => FADES,
+  longest: () => STAYS,
   controls: ({ bases, widths }) => [
     { kind: "choice", name: "base", label: "base", options: bases.map((base) => [short(base), base]) },
     { kind: "choice", name: "width", label: "d_model", options: widths.map((width) => [short(width), width]) },

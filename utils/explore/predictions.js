@@ -4,11 +4,11 @@ import { element, inline, page, short, sureness, unquoted } from "../show/page.j
 
 const YES = { true: true, yes: true, y: true, false: false, no: false, n: false };
 
-/** Read a text as an answer of a kind; return null if that is not possible. */
-export function readGuess(kind, text) {
+/** Read a text as an answer of a kind, like the right `answer`; return null if that is not possible. */
+export function readGuess(kind, text, answer) {
   if (kind === "bool") return YES[text.toLowerCase()] ?? null;
   if (kind === "number") return readNumber(text);
-  if (kind === "numbers") return readNumbers(text);
+  if (kind === "numbers") return readNumbers(text, answer.length);
   return text || null;
 }
 
@@ -31,9 +31,13 @@ function toNumber(text) {
   return /^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(plain) ? Number(plain.replace(/_/g, "")) : NaN;
 }
 
-/** Read "[6, 3]", "6 3", "6 × 3" or "torch.Size([6, 3])"; return null if there is a word or no number. */
-function readNumbers(text) {
-  const parts = text.replace("torch.Size", "").split(/[\s,;x×()[\]]+/).filter(Boolean).map(readNumber);
+/** Read "[6, 3]", "6 3", "6 × 3" or "torch.Size([6, 3])"; return null if there is a word or no number. If this does not
+ * give `count` numbers, commas before groups of three digits may separate thousands, as in "14, 50,257". */
+function readNumbers(text, count) {
+  const read = (words) => words.replace("torch.Size", "").split(/[\s,;x×()[\]]+/).filter(Boolean).map(readNumber);
+  const joined = read(text.replace(/(?<!\d)[1-9]\d{0,2}(,\d{3})+(?!\d)/g, (number) => number.replace(/,/g, "")));
+  const plain = read(text);
+  const parts = plain.length !== count && joined.length === count ? joined : plain;
   return parts.length && !parts.includes(null) ? parts : null;
 }
 
@@ -94,7 +98,7 @@ export default page((ui) => {
   /** Show the direction of the answer after a wrong first guess. */
   const retry = () => {
     sure.settle();
-    const hint = direction(kind, readGuess(kind, ui.state.first), answer, tolerance);
+    const hint = direction(kind, readGuess(kind, ui.state.first, answer), answer, tolerance);
     say("failed", `Not this time${hint && `: ${hint}`}. You have one more guess.`);
   };
   /** Show the result, and take no further guess. */
@@ -103,7 +107,7 @@ export default page((ui) => {
     for (const part of [check, showMe]) part.setAttribute("aria-disabled", "true");
     sure.settle();
     if (ui.state.done === "shown") return say("todo", ...truth(), ...why);
-    const { right, off } = judged(kind, readGuess(kind, ui.state.guess), answer, tolerance);
+    const { right, off } = judged(kind, readGuess(kind, ui.state.guess, answer), answer, tolerance);
     const apart = off === undefined ? [] : [together(`off by ${short(off, 3)}`)];
     const second = ui.state.first !== undefined;
     say(right ? "passed" : "failed", !right ? "Not this time. " : second ? "Right this time. " : "Right. ",
@@ -118,7 +122,7 @@ export default page((ui) => {
   const judge = () => {
     if (ui.state.done) return;
     const text = guess.value.trim();
-    const given = text ? readGuess(kind, text) : null;
+    const given = text ? readGuess(kind, text, answer) : null;
     if (given === null) {
       say("todo", text ? `Write ${wanted}.` : `Write ${wanted} first; a guess costs nothing.`);
       return;

@@ -15,8 +15,9 @@ const pair = (point) => `(${point.map((x) => fixed(x)).join(", ")})`;
 
 function say({ tokens, queries }, { asks, x, y, scaled }, { weights, context }) {
   const most = weights.indexOf(Math.max(...weights));
+  const largest = fixed(weights[most]);
   return {
-    title: `“${cut(tokens[most])}” gets the largest weight, ${fixed(weights[most])}`,
+    title: x || y ? `“${cut(tokens[most])}” gets the largest weight, ${largest}` : `Each token gets the same weight, ${largest}`,
     facts: { query: pair([x, y]), "mix of the values": pair(context) },
     remark: remark(cut(tokens[asks]), queries[asks], [x, y], scaled, weights[most]),
   };

@@ -250,14 +250,16 @@ class Computation:
         return {given[j] for j in trace_back(self.inputs, self.inputs[i], given) if j in given}
 
     def next_on_path(self, start: int, result: Tensor | None) -> int | None:
-        """Return the next call on the path from call `start` to the result.
+        """Return the call that uses the result of call `start` on the path to the answer's result.
 
-        A call that computes only a condition is chosen only if there is no other call.
+        If several calls use it, return the last: the others compute its other operands. A call that computes only a
+        condition is chosen only if there is no other call.
         """
         inputs = [[j for j in found if self.is_number(j)] for found in self.inputs]
         later = self.descendants(start)[1:]
         path = {*later} & trace_back(inputs, [self.final_call(result)])
-        return min(path, default=next(iter(later), None))
+        users = [i for i in path if start in self.inputs[i]]
+        return max(users, default=min(path, default=next(iter(later), None)))
 
     def descendants(self, i: int) -> list[int]:
         """Return a call and all later calls that depend on its result, in order."""

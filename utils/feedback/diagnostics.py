@@ -205,13 +205,14 @@ def diagnose_nonfinite(probe: Probe, trial: Trial) -> str | None:
         if bad.any():
             index = tuple(bad.nonzero()[0].tolist())
             where = part_name(probe, trial, part)
-            place = position_text(index, part.spec)
             value = part.yours[index].item()
             origin = probe.runner.find_nonfinite_origin(trial.case)
             if origin and math.isinf(value) and origin.cause not in CAUSES_OF_INF:
                 origin = None  # the origin of a nan does not explain an inf
             why = origin_text(origin, probe.runner.inspect_code().source)
-            return f"{where} contains {value} at {place}, but should be finite there.{why}"
+            if not index:
+                return f"{where} is {value}, but should be finite.{why}"
+            return f"{where} contains {value} at {position_text(index, part.spec)}, but should be finite there.{why}"
     return None
 
 

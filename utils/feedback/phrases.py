@@ -261,7 +261,7 @@ def origin_text(origin: NonfiniteOrigin | None, source: str) -> str:
     if "exp(" in source and "sum(" in source and origin.cause in CAUSES_IN_SOFTMAX:
         return text + " torch's own softmax subtracts the largest score of each row before it takes exp."
     if origin.cause.startswith("0 / 0") and "softmax" in source and "mask" in source:
-        return text + " A mask after the softmax can leave rows that sum to 0: mask the scores before the softmax."
+        return text + " A mask or dropout after the softmax can leave rows that sum to 0."
     return text
 
 

@@ -20,7 +20,7 @@ from utils.exercises.observe import Observation, collect_tensors, is_float
 from utils.exercises.oracles import observe_oracle, parse_observation
 from utils.exercises.probe import Probe, Trial
 from utils.feedback.phrases import article, call_text, error_summary, origin_text
-from utils.feedback.report import Report
+from utils.feedback.report import Report, format_number
 
 Property = Callable[[Probe], str | None]
 
@@ -35,16 +35,18 @@ def rows_sum_to_one(part: int | None = None) -> Property:
                 value = value[part] if isinstance(value, tuple) else None
             if not isinstance(value, Tensor) or not value.is_floating_point() or value.dim() == 0:
                 continue
-            weights = value.detach()
-            sums = weights.sum(-1).flatten()
-            worst = int((sums - 1).abs().argmax())
-            if abs(sums[worst] - 1) > 1e-3:
-                by_column = weights.dim() > 1 and torch.allclose(weights.sum(-2), torch.ones(()), atol=1e-3)
+            weights = value.detach().double()
+            sums = weights.sum(-1)
+            is_off = (sums - 1).abs() > 1e-3
+            if is_off.any():
+                by_column = weights.dim() > 1 and bool(((weights.sum(-2) - 1).abs() < 1e-3).all())
                 columns = " The columns sum to one: you normalised along the wrong axis." if by_column else ""
-                row = worst % weights.shape[-2] if weights.dim() > 1 else worst
+                *item, row = is_off.nonzero()[0].tolist() or [0]
+                where = f"Row {row} of item {', '.join(map(str, item))}" if item else f"Row {row}"
+                total = format_number(float(sums[is_off][0]))
                 return (
-                    f"Row {row} of the weights sums to {sums[worst]:.4f}, but every row should sum to one: a row holds"
-                    f" the attention weights of one position.{columns}"
+                    f"{where} of the weights sums to {total}, but every row should sum to one: a row holds the"
+                    f" attention weights of one position.{columns}"
                 )
         return None
 

@@ -157,8 +157,9 @@ def comparison_table(
             (wrong.nonzero()[0] if wrong.any() else torch.zeros(yours.dim(), dtype=torch.int64)).tolist()[:-2]
         )
         yours, expected, wrong = yours[index], expected[index], wrong[index]
-        labels = axes if len(axes) == len(index) + 2 else ("item",) * len(index)
-        captions += [f"{label} {i}" for label, i in zip(labels, index)]
+        labels = axes[:-2] if len(axes) == len(index) + 2 else [f"axis {k}" for k in range(len(index))]
+        unnamed = "item {1}" if len(index) == 1 else "{0}: {1}"
+        captions += [(unnamed if n.startswith("axis ") else "{0} {1}").format(n, i) for n, i in zip(labels, index)]
     yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
     first = wrong.nonzero()[0].tolist() if wrong.any() else (0, 0)
     rows, columns = (_window(*pair) for pair in zip(first, yours.shape))

@@ -62,7 +62,7 @@ ERROR_EXPLANATIONS = (
     ErrorExplanation(
         r"probability tensor contains either",
         "sampling needs probabilities, but these contain a negative number, inf or nan. A softmax turns scores into"
-        " probabilities.",
+        " probabilities; if all scores of a row are -inf, it gives nan.",
     ),
     ErrorExplanation(
         r"one_hot is only applicable to index",

@@ -58,7 +58,7 @@ def causal(
             wrong, or if `position` is unknown.
     """
     values, names = parse_scores(scores, tokens)
-    at = _parse_position(position, names)
+    at = _parse_position(position, [*tokens])
     n = len(names)
     free = prefix_softmax(values[at], n)
     weights = prefix_softmax(values[at], at + 1) if masked else free

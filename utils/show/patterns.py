@@ -86,8 +86,9 @@ def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
-    """Return the position of the largest weight. Ignore the first query, whose weight is 1 under a causal mask."""
-    later = values[..., 1:, :] if values.shape[-2] > 1 else values
+    """Return the position of the largest weight. Ignore the first query if it sees only itself: its weight is 1."""
+    is_alone = values.shape[-2] > 1 and not values[..., 0, 1:].any()
+    later = values[..., 1:, :] if is_alone else values
     at = [int(i) for i in np.unravel_index(later.argmax(), later.shape)]
     at[-2] += values.shape[-2] - later.shape[-2]
     return tuple(at)

@@ -78,9 +78,17 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         tip = length * np.array([math.cos(angle), math.sin(angle)])
         colour = SERIES[k % 5]
         draw_arrow(axes, (0, 0), tip, colour, 1.8, TEXT)
-        name = number_text(position).replace(".00", "")
-        axes.text(tip[0] * 1.14, tip[1] * 1.14, name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
+        axes.text(
+            tip[0] * 1.14,
+            tip[1] * 1.14,
+            f"{position:g}",
+            color=colour,
+            weight="bold",
+            ha="center",
+            va="center",
+            size=TEXT,
+        )
         words.append(f"position {position:g}: {vector_text(tip)}")
-    default = f"The pair rotates by {math.degrees(rate):.0f}° per position and keeps its length"
+    default = f"The pair rotates by {math.degrees(rate):.3g}° per position and keeps its length"
     what = f"Arrows of length {number_text(length)}, rotated by {number_text(rate)} radians per position."
     return finish_picture(figure, title, default, f"{what} {'; '.join(words)}.")
