@@ -55,7 +55,7 @@ def test_a_whole_lesson(course, again, tmp_path):
     spoilt = (course / f"{STEM}.ipynb").read_bytes()
     said = again("02")
     assert (course / f"{STEM}.ipynb").read_bytes() == first
-    (kept,) = (tmp_path / "kept").iterdir()
+    (kept,) = (tmp_path / "kept").glob("*.ipynb")
     assert kept.read_bytes() == spoilt and str(kept) in said[1]
 
 
@@ -89,6 +89,38 @@ def test_a_cell_that_was_deleted_comes_back_where_it_was(course, again):
     again("02", "softmax")
     back = [cell["id"] for cell in cells(course)]
     assert back[at - 2 : at + 1] == [page[at - 2]["id"], page[at]["id"], "mine"] and len(back) == len(page)
+
+
+def test_a_notebook_without_ids(course, again):
+    """An older notebook format has no ids. The cell is restored in its place, and not added at the top."""
+    bare = [{key: value for key, value in cell.items() if key != "id"} for cell in cells(course)]
+    at = place(bare, "softmax")
+    bare[at]["source"] = ["def softmax(x, dim=-1):\n", "    return x\n", "\n", "check(softmax)"]
+    write(course, bare)
+    again("02", "softmax")
+    restored = cells(course)
+    assert len(restored) == len(bare) and place(restored, "softmax") == at and "id" not in restored[at]
+    assert "NotImplementedError" in "".join(restored[at]["source"])
+
+
+def test_a_cell_without_a_place_is_refused(course, again):
+    write(course, [{"cell_type": "markdown", "id": "mine", "metadata": {}, "source": ["notes"]}])
+    with pytest.raises(ValueError, match="all cells above it are gone"):
+        again("02", "softmax")
+
+
+def test_the_paired_text_is_kept_too(course, tmp_path):
+    text = course / f"{STEM}.md"
+    text.write_text(text.read_text(encoding="utf-8") + "\nPRECIOUS\n", encoding="utf-8")
+    said = reset("02", "softmax", course=course, backup_folder=tmp_path / "kept")
+    kept = [path for path in (tmp_path / "kept").iterdir() if "PRECIOUS" in path.read_text(encoding="utf-8")]
+    assert len(kept) == 1 and str(kept[0]) in said[1]
+
+
+def test_where_the_installation_is_read_only_the_backup_is_with_the_learner(course, monkeypatch):
+    monkeypatch.setattr(module.os, "access", lambda path, mode: path != module.ROOT)
+    said = reset("02", course=course)
+    assert str(course / ".reset") in said[1] and len([*(course / ".reset").iterdir()]) == 2
 
 
 @pytest.mark.parametrize(

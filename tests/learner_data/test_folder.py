@@ -74,6 +74,26 @@ def test_a_folder_of_another_user_is_not_used(course: Path, home: Path, monkeypa
     assert home in learner_data.learner_folder().parents
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no list of users")
+def test_without_a_home_folder_a_learner_is_told_that_nothing_is_saved(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a container that runs with any user number."""
+    import pwd
+
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.chdir(course)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.delenv("HOME")
+    progress._warn_not_saved.cache_clear()
+    progress.record_attempt("start_here", "row_sums", "passed")
+    assert "there is no home folder for your data" in capsys.readouterr().out
+    assert progress.read_progress() == {} and not learner_data.home_folder().exists()
+
+
 @pytest.mark.parametrize("sign", ["hub", "windows"])
 def test_where_user_numbers_say_nothing_the_folder_must_be_in_the_home(
     course: Path, home: Path, monkeypatch: pytest.MonkeyPatch, sign: str

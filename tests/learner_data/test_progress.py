@@ -271,6 +271,16 @@ def test_a_file_that_cannot_be_combined_is_one_sentence(store, tmp_path, monkeyp
     assert not store.exists()
 
 
+@pytest.mark.parametrize("content", [{"format": 1, "attempts": []}, {"cells": [], "metadata": {"kernelspec": {}}}])
+def test_another_json_file_is_not_combined(store, tmp_path, content):
+    """Such as learning.json, or a notebook."""
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match="not a progress file"):
+        progress.merge_progress(other)
+    assert not store.exists()
+
+
 def test_the_command_says_what_is_new_and_where_it_is(store, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"start_here": {"row_sums": entry("passed", 1, "01")}}), encoding="utf-8")

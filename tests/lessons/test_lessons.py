@@ -16,7 +16,7 @@ from jupytext.languages import _JUPYTER_LANGUAGES
 from tests.fresh_python import printed_output
 from tests.lesson_files import HEADER, write_lesson, write_notebook
 from utils import lessons
-from utils.lessons import LessonError
+from utils.lessons import LessonError, loading
 
 STEM = "04_causal_attention"
 BARE = HEADER.removesuffix("\n")  # without the blank line below it
@@ -260,6 +260,19 @@ def test_a_cell_that_does_not_parse_or_that_exits_says_so(tmp_path):
         module.softmax
     with pytest.raises(AttributeError, match="could not define 'C': SystemExit: 3"):
         module.C
+
+
+def test_a_lesson_whose_load_was_interrupted_is_loaded_again(tmp_path, monkeypatch):
+    path = write_lesson(tmp_path, STEM, BODY)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(loading.CellRunner, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lessons.load_lesson(path)
+    assert lessons.load_lesson(path).SIZE
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
 
 
 def test_load_keeps_the_module_until_the_file_changes(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from utils import lessons
 from utils.cli.configure import is_configured
+from utils.learner_data.folder import home_folder
 
 PACKAGES = (
     "torch",
@@ -150,7 +151,8 @@ def _gpt2() -> Finding:
 
 def _short_path(path: Path) -> str:
     """Abbreviate the home folder in a path to `~`."""
-    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
+    home = home_folder()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
 
 
 def _kernel() -> Finding:

@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 
 from utils.cli.configure import is_configured
-from utils.learner_data.folder import learner_folder, notebook_folder
+from utils.learner_data.folder import home_folder, learner_folder, notebook_folder
 from utils.lessons import ROOT, write_atomically
 
 # These environment variables tell Jupyter, IPython and matplotlib to store their files outside the home folder.
@@ -132,7 +132,7 @@ def _prepare_environment(folder: Path) -> None:
     own = learner_folder(folder)
     # Open tabs are stored with the course. Otherwise, the tabs of other projects would open here.
     os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(own / ".workspaces"))
-    if not _can_write(Path.home()):  # Jupyter needs a writable home folder to start a kernel
+    if not _can_write(home_folder()):  # Jupyter needs a writable home folder to start a kernel
         home = own / ".home" if _can_write(own) else Path(tempfile.mkdtemp(prefix="coginst-"))
         for name in HOMES:
             os.environ.setdefault(name, str(home / name.lower()))

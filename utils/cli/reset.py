@@ -12,20 +12,22 @@ from typing import Any
 from utils import lessons
 from utils.instructor import build, ipynb
 from utils.instructor.release import INITIAL_LESSONS
+from utils.learner_data.folder import learner_folder
 from utils.lessons import ROOT, write_atomically
 
-BACKUP_FOLDER = ROOT / "build" / "reset"
 Page = dict[str, Any]
 
 
 def reset(
-    name: str, exercise: str | None = None, course: Path | None = None, backup_folder: Path = BACKUP_FOLDER
+    name: str, exercise: str | None = None, course: Path | None = None, backup_folder: Path | None = None
 ) -> list[str]:
-    """Restore the notebook of a lesson, or the cell of one exercise, to its original state.
+    """Restore the notebook of a lesson, or the cell of one exercise, to its original state. Keep what is overwritten.
 
     Args:
         name: the number, stem or file of the lesson.
         course: the folder of the notebook. Default: the current folder if it contains the lesson, otherwise `course/`.
+        backup_folder: the folder of the backups. Default: `build/reset`, or a folder of the learner's data if the
+            installation cannot be changed, as on a hub.
 
     Returns:
         Sentences that say what was done, and where the backup is.
@@ -43,24 +45,34 @@ def reset(
     if exercise:
         fresh = _restore_cell(_parse_notebook(before, path), fresh, exercise)
         messages = [f"The cell of `{exercise}` is in its original state again."]
-    if before:
-        backup = backup_folder / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.ipynb"
-        backup_folder.mkdir(parents=True, exist_ok=True)
-        backup.write_bytes(before)
-        messages.append(f"Your version is kept as {backup}.")
+    backup = (backup_folder or _backup_folder(course)) / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    kept = [_keep(file, backup.with_suffix(file.suffix)) for file in (path, text) if file.is_file()]
+    if kept:
+        messages.append(f"Your version is kept as {' and '.join(map(str, kept))}.")
     write_atomically(path, ipynb.notebook_text(fresh))
     if text.is_file():  # Jupyter reads the cells from this file, and rejects the file if the notebook is newer
         write_atomically(text, _to_markdown(fresh) if exercise else first)
     return [*messages, "If the notebook is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
 
 
+def _backup_folder(course: Path) -> Path:
+    return ROOT / "build" / "reset" if os.access(ROOT, os.W_OK) else learner_folder(course) / ".reset"
+
+
+def _keep(file: Path, backup: Path) -> Path:
+    """Copy a file that will be overwritten, and return the path of the copy."""
+    backup.parent.mkdir(parents=True, exist_ok=True)
+    backup.write_bytes(file.read_bytes())
+    return backup
+
+
 def _find_folder(name: str) -> Path:
-    """Return the current folder if it contains the lesson's notebook, otherwise `course/`."""
+    """Return the current folder if it contains the learner's copy of the lesson, otherwise `course/`."""
     try:
-        here = lessons.find_lesson(name, Path.cwd())  # if both formats exist, this may be the .md file
+        here = lessons.find_lesson(name, Path.cwd()).parent
     except (lessons.LessonError, OSError):
         return ROOT / "course"
-    return here.parent if here.with_suffix(".ipynb").is_file() else ROOT / "course"
+    return ROOT / "course" if here == ROOT / "solutions" else here
 
 
 def _initial_text(stem: str, course: Path) -> str:
@@ -113,18 +125,29 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
-    """Restore the exercise's cell. If the cell was deleted, insert the original after the preceding cell."""
+    """Restore the exercise's cell. If the cell was deleted, insert the original after the preceding cell.
+
+    In a notebook whose cells have no ids, as in notebooks of an older format, the cell is found by its check.
+    """
     first = fresh["cells"]
     asks = re.compile(rf"(?m)^check\({re.escape(exercise)}\b")
     places = [n for n, cell in enumerate(first) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]
     if not places:
         names = [m[1] for cell in first for m in re.finditer(r"(?m)^check\((\w+)", "".join(cell["source"]))]
         raise ValueError(f"This lesson has no exercise {exercise!r}. It has: {', '.join(dict.fromkeys(names))}.")
-    ids = {cell.get("id"): n for n, cell in enumerate(page["cells"])}
+    ids = {cell["id"]: n for n, cell in enumerate(page["cells"]) if "id" in cell}
     cells, place = list(page["cells"]), places[0]
+    original = first[place] if ids else {key: value for key, value in first[place].items() if key != "id"}
+    own = [n for n, cell in enumerate(cells) if cell["cell_type"] == "code" and asks.search("".join(cell["source"]))]
     if first[place]["id"] in ids:
-        cells[ids[first[place]["id"]]] = first[place]
+        cells[ids[first[place]["id"]]] = original
+    elif own and not ids:
+        cells[own[0]] = original
+    elif above := [ids[cell["id"]] for cell in first[:place] if cell["id"] in ids]:
+        cells.insert(max(above) + 1, original)
     else:
-        above = [ids[cell["id"]] for cell in first[:place] if cell["id"] in ids]
-        cells.insert(max(above, default=-1) + 1, first[place])
+        raise ValueError(
+            f"The notebook does not show where the cell of `{exercise}` belongs, because all cells above it are gone."
+            " Reset the whole lesson: do not name an exercise."
+        )
     return {**page, "cells": cells}

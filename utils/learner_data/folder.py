@@ -18,13 +18,24 @@ def learner_folder(folder: Path | None = None) -> Path:
 
     Args:
         folder: the folder with the notebooks (default: `notebook_folder()`).
+
+    Raises:
+        OSError: the user has no home folder.
     """
     folder = folder or notebook_folder()
     if belongs_to_user(folder) and os.access(folder, os.W_OK):
         return folder
     from platformdirs import user_data_path  # imported late, so that `check` imports fast
 
-    return user_data_path("coginst")
+    try:
+        return user_data_path("coginst")
+    except RuntimeError:
+        raise OSError("there is no home folder for your data; set HOME, or COURSE_PROGRESS to a file") from None
+
+
+def home_folder() -> Path:
+    """Return the user's home folder. If it is unknown, return a path that does not exist."""
+    return Path(os.path.expanduser("~"))
 
 
 def notebook_folder() -> Path:

@@ -35,7 +35,11 @@ ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
 
 def progress_path() -> Path | None:
-    """Return the path of the progress file, or None if progress is disabled."""
+    """Return the path of the progress file, or None if progress is disabled.
+
+    Raises:
+        OSError: the user has no home folder, and the notebooks are not in a folder of the user.
+    """
     setting = os.environ.get("COURSE_PROGRESS")
     if setting == "off":
         return None
@@ -201,6 +205,8 @@ def merge_progress(source: Path) -> int:
         raise ValueError(f"There is no file {source}. Name a progress file: its name is usually {NAME}.")
     try:
         other = _load(source)
+        if not _is_progress(other):
+            raise ValueError("no entry of this file is one of a progress file")
     except ValueError:
         raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.") from None
     before = _count_passed()
@@ -208,6 +214,15 @@ def merge_progress(source: Path) -> int:
     with _exclusive_access(path):
         merge_logs(log_path(path), log_path(source))
     return _count_passed() - before
+
+
+def _is_progress(content: dict[str, Any]) -> bool:
+    """Tell whether a file is empty or contains an entry of a progress file."""
+    tables = ((_OTHER_TABLES.get(name, is_entry), table) for name, table in content.items() if isinstance(table, dict))
+    has_entry = any(is_valid(entry) for is_valid, table in tables for entry in table.values())
+    learner = content.get(LEARNER)
+    has_seed = isinstance(learner, dict) and _is_seed(learner.get("seed"))
+    return not content or LAST_ATTEMPT in content or has_seed or has_entry
 
 
 def _count_passed() -> int:
@@ -281,8 +296,8 @@ def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _load_or_empty() -> dict[str, Any]:
-    path = progress_path()
     try:
+        path = progress_path()
         return _load(path) if path else {}
     except (OSError, ValueError):
         return {}
@@ -290,13 +305,13 @@ def _load_or_empty() -> dict[str, Any]:
 
 def _update_file(change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Apply `change` to the content of the file. Print a warning, once per process, if the file cannot be written."""
-    path = progress_path()
-    if path is None:
-        return
+    place = NAME
     try:
-        _replace_content(path, change)
+        if path := progress_path():
+            place = str(path)
+            _replace_content(path, change)
     except OSError as error:
-        _warn_not_saved(path, error.strerror or str(error))
+        _warn_not_saved(place, error.strerror or str(error))
 
 
 def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
@@ -323,7 +338,7 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
 
 
 @functools.cache
-def _warn_not_saved(path: Path, why: str) -> None:
+def _warn_not_saved(path: str, why: str) -> None:
     print(f"Your progress is not saved, because {path} cannot be written: {why}.")
 
 

@@ -75,7 +75,12 @@ def define_lesson_in(module: ModuleType, path: Path) -> None:
     if module.__name__.startswith("solutions."):
         sys.modules[module.__name__] = module  # dataclasses and pickle look the module up by its name
     linecache.checkcache(str(path))
-    _execute_definitions(module, lesson)
+    try:
+        _execute_definitions(module, lesson)
+    except BaseException:  # an interrupted module lacks definitions, so the next load starts again
+        _loaded.pop((path, module.__name__), None)
+        sys.modules.pop(module.__name__, None)
+        raise
 
 
 def _execute_definitions(module: ModuleType, lesson: Lesson) -> None:

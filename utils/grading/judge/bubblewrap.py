@@ -176,7 +176,7 @@ def _system_mounts() -> Iterator[str]:
     prefix = os.path.realpath(sys.base_prefix)
     if not prefix.startswith("/usr"):
         yield from ("--ro-bind", prefix, prefix)
-    for hidden in {str(ROOT), os.path.realpath(Path.home()), os.getcwd()}:
+    for hidden in {str(ROOT), os.path.realpath(os.path.expanduser("~")), os.getcwd()}:
         if _is_mounted(hidden):
             yield from ("--tmpfs", hidden)
     for place, target in _package_mounts().items():
