@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.text_format import escape_invisible
+from utils.show.text_format import escape_invisible, number_text
 
 
 def as_lists(value: Any) -> Any:
@@ -95,7 +95,8 @@ def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance:
     """
     wrong = shares.min() if shares.min() < 0 else shares.max()
     if wrong < -1e-6 or wrong > 1 + tolerance:
-        found = f"{wrong:.6g}".replace("-", "−")  # `number_text` would write 1.004 as 1.00
+        looks_right = 0 <= round(float(wrong), 2) <= 1  # such as 1.004, which `number_text` writes as 1.00
+        found = f"{wrong:.6g}".replace("-", "−") if looks_right else number_text(wrong)
         raise ValueError(f"{name} must be between 0 and 1; found {found}. {remedy}".rstrip())
 
 
