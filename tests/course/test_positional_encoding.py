@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from solutions import positional_encoding as lesson
 from solutions import simplified_attention
+from tests.show.figure_checks import text_strings
 from utils import show
 from utils.exercises.exercise import find_exercise
 from utils.feedback.diagnose import diagnose
@@ -560,6 +561,8 @@ def test_turning_keeps_lengths_and_describes_where_each_arrow_ends(snapshot):
     assert picture.alt == snapshot
     dial = show.turning([0.0, 1.0], [0, 1, 2, 3, 4, 5], -1.0)
     assert f"position 1: ({math.sin(1):.2f}, {math.cos(1):.2f})" in dial.alt
+    slow = show.turning([1.0, 0.0], [0, 10, 200, 0.5], 0.005)
+    assert {"0", "10", "200", "0.5"} <= {*text_strings(slow)} and "rotates by 0.286° per position" in slow.alt
     for pair, at in (([0.0, 0.0], [1]), ([1.0], [1]), ([1.0, 2.0], range(9))):
         with pytest.raises(ValueError):
             show.turning(pair, at, 0.5)

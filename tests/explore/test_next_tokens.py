@@ -299,7 +299,7 @@ def test_a_new_prompt_is_read_by_the_kernel_and_an_empty_one_is_bos(show_widget,
 
 @pytest.mark.parametrize("button", ["Sample", "Start over"])
 def test_buttons_wait_for_a_new_prompt(show_widget, tokenizer, button):
-    """To press a button is to leave the text box, which sends the new prompt first."""
+    """A click on a button first leaves the text box, which sends the new prompt."""
     widget = explore.next_token(Model(), tokenizer, " a b")
     page = show_widget(widget)
     page.root.get_by_role("textbox", name="prompt").fill(" c")

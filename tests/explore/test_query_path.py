@@ -173,6 +173,7 @@ def test_remarks_are_true(show_widget, snapshot):
     page.set_control("x", 0)
     page.set_control("y", 0)
     assert page.remark() == snapshot(name="no length") and page.numbers()["weights"] == [0.5, 0.5]
+    assert page.picture_label().startswith("Each token gets the same weight, 0.50")
 
 
 def test_vectors_of_zeros_are_drawn(show_widget):

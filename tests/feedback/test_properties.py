@@ -163,6 +163,7 @@ def test_a_row_of_a_batch_is_named_with_its_item(declare_exercise):
     )
     wide = lambda x: torch.cat([x[:1].softmax(-1), 0.5 * x[1:].softmax(-1)]).double()
     assert "Row 0 of item 1 of the weights sums to 0.5000" in failure_message(weigh, wide)
+    assert diagnose(weigh, wide).table.caption.endswith("item 1")
 
 
 def test_the_table_shows_the_case_that_the_message_is_about(declare_exercise):

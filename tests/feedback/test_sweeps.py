@@ -397,36 +397,33 @@ def test_large_whole_numbers_must_be_equal(declare_exercise):
     assert [diagnose(totals, with_name("total", answer)).status for answer in answers] == ["passed", "failed"]
 
 
-def test_a_report_with_numbers_only_names_a_condition(declare_exercise):
-    """The answers are wrong on the second case. A size or an option explains when."""
-    triangle = declare_exercise(
-        "triangle",
-        oracle=lambda size: torch.ones(size, size).tril(),
-        cases=lambda rand: [case(3), case(8)],
-    )
-    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 5) * 0.3)
+@pytest.fixture
+def report_on_triangle(declare_exercise):
+    """Return a function that judges a triangle of ones with larger numbers in the columns after `last`."""
+
+    def report(last, *cases):
+        triangle = lambda size: torch.ones(size, size).tril()
+        exercise = declare_exercise("triangle", oracle=triangle, cases=lambda rand: list(cases))
+        return diagnose(exercise, lambda size: triangle(size) + (torch.arange(size) > last) * 0.3)
+
+    return report
+
+
+def test_a_report_with_numbers_only_names_a_condition(report_on_triangle):
+    """The answer is wrong on the second case, and its size explains when."""
+    report = report_on_triangle(5, case(3), case(8))
     assert report.reason == "difference"
     assert report.message.startswith("triangle(3) is right, but the answer is wrong when `size` is 260 instead of 3.")
 
 
-def test_one_right_number_is_no_condition(declare_exercise):
+def test_one_right_number_is_no_condition(report_on_triangle):
     """A table with one number is often right by chance."""
-    triangle = declare_exercise(
-        "triangle",
-        oracle=lambda size: torch.ones(size, size).tril(),
-        cases=lambda rand: [case(1), case(8)],
-    )
-    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 0) * 0.3)
+    report = report_on_triangle(0, case(1), case(8))
     assert report.reason == "difference" and "is right, but" not in report.message, report.message
 
 
-def test_a_note_of_every_wrong_case_is_the_condition(declare_exercise):
-    triangle = declare_exercise(
-        "triangle",
-        oracle=lambda size: torch.ones(size, size).tril(),
-        cases=lambda rand: [case(3), case(8, note="with eight rows")],
-    )
-    report = diagnose(triangle, lambda size: torch.ones(size, size).tril() + (torch.arange(size) > 5) * 0.3)
+def test_a_note_of_every_wrong_case_is_the_condition(report_on_triangle):
+    report = report_on_triangle(5, case(3), case(8, note="with eight rows"))
     assert "(with eight rows)" in report.message and "is right, but" not in report.message, report.message
 
 

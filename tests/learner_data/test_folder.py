@@ -78,7 +78,7 @@ def test_a_folder_of_another_user_is_not_used(course: Path, home: Path, monkeypa
 def test_without_a_home_folder_a_learner_is_told_that_nothing_is_saved(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in a container that runs with any user number."""
+    """As in a container whose user id is not in the list of users."""
     import pwd
 
     def unknown(uid: int) -> None:

@@ -16,6 +16,11 @@ def heights(picture):
     return torch.tensor([bar.get_height() for bar in picture.figure.axes[0].patches if bar.get_fill()][-6:])
 
 
+def test_a_position_may_be_a_token_that_begins_with_a_space():
+    tokens = ["The", " cat", " sat"]
+    assert show.causal(SCORES[:3, :3], tokens, " cat").alt == show.causal(SCORES[:3, :3], tokens, 1).alt
+
+
 @pytest.mark.parametrize("at", range(6))
 @pytest.mark.parametrize("masked", [True, False])
 def test_the_bars_are_the_row_of_weights(at, masked, snapshot):

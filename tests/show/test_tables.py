@@ -56,6 +56,11 @@ def test_a_large_mask_has_a_dot_for_each_yes():
     assert {(y, x) for x, y in dots.get_xydata()} == {(i, j) for i, j in given.nonzero().tolist()}
 
 
+def test_a_number_just_above_one_is_written_with_enough_digits():
+    with pytest.raises(ValueError, match=r"found 1\.004\."):
+        show.weights([[1.004, 0.0], [0.5, 0.5]], ["a", "b"])
+
+
 def test_weights_print_and_colour_the_numbers_given():
     from matplotlib import colormaps
 

@@ -52,13 +52,16 @@ def _sees_itself_and_its_past(probe):
         mask, expected = trial.yours.value, trial.expected.value
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != expected.shape:
             continue
-        for row, column in (mask != expected).nonzero().tolist():
-            where = f"In {call_text(probe.exercise, trial.case)}, position {row}"
-            if column > row:
-                return f"{where} sees position {column}, which comes later. It may see only itself and its past."
-            if column == row:
-                return f"{where} does not see itself. It must see itself and its whole past."
-            return f"{where} does not see position {column}, which comes earlier. It must see its whole past."
+        wrong = (mask != expected).nonzero().tolist()
+        if not wrong:
+            continue
+        row, column = wrong[0]
+        where = f"In {call_text(probe.exercise, trial.case)}, position {row}"
+        if column > row:
+            return f"{where} sees position {column}, which comes later. It may see only itself and its past."
+        if column == row:
+            return f"{where} does not see itself. It must see itself and its whole past."
+        return f"{where} does not see position {column}, which comes earlier. It must see its whole past."
     return None
 
 

@@ -21,7 +21,7 @@ Page = dict[str, Any]
 def reset(
     name: str, exercise: str | None = None, course: Path | None = None, backup_folder: Path | None = None
 ) -> list[str]:
-    """Restore the notebook of a lesson, or the cell of one exercise, to its original state. Keep what is overwritten.
+    """Restore the notebook of a lesson, or the cell of one exercise, to its original state, and keep copies.
 
     Args:
         name: the number, stem or file of the lesson.

@@ -4,7 +4,8 @@ import { element, inline, page, short, sureness, unquoted } from "../show/page.j
 
 const YES = { true: true, yes: true, y: true, false: false, no: false, n: false };
 
-/** Read a text as an answer of a kind, like the right `answer`; return null if that is not possible. */
+/** Read a text as a guess of a kind; return null if that is not possible. A list should have as many numbers as the
+ * right `answer`. */
 export function readGuess(kind, text, answer) {
   if (kind === "bool") return YES[text.toLowerCase()] ?? null;
   if (kind === "number") return readNumber(text);

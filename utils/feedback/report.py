@@ -158,8 +158,9 @@ def comparison_table(
         )
         yours, expected, wrong = yours[index], expected[index], wrong[index]
         labels = axes[:-2] if len(axes) == len(index) + 2 else [f"axis {k}" for k in range(len(index))]
-        unnamed = "item {1}" if len(index) == 1 else "{0}: {1}"
-        captions += [(unnamed if n.startswith("axis ") else "{0} {1}").format(n, i) for n, i in zip(labels, index)]
+        labels = [name + ":" if name.startswith("axis ") else name for name in labels]
+        labels = ["item"] if labels == ["axis 0:"] else labels
+        captions += [f"{label} {i}" for label, i in zip(labels, index)]
     yours, expected, wrong = (torch.atleast_2d(t) for t in (yours, expected, wrong))
     first = wrong.nonzero()[0].tolist() if wrong.any() else (0, 0)
     rows, columns = (_window(*pair) for pair in zip(first, yours.shape))

@@ -205,10 +205,10 @@ def merge_progress(source: Path) -> int:
         raise ValueError(f"There is no file {source}. Name a progress file: its name is usually {NAME}.")
     try:
         other = _load(source)
-        if not _is_progress(other):
-            raise ValueError("no entry of this file is one of a progress file")
     except ValueError:
-        raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.") from None
+        other = None
+    if other is None or not _is_progress(other):
+        raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.")
     before = _count_passed()
     _replace_content(path, lambda content: _merge_tables(content, other))
     with _exclusive_access(path):

@@ -79,7 +79,8 @@ def define_lesson_in(module: ModuleType, path: Path) -> None:
         _execute_definitions(module, lesson)
     except BaseException:  # an interrupted module lacks definitions, so the next load starts again
         _loaded.pop((path, module.__name__), None)
-        sys.modules.pop(module.__name__, None)
+        if sys.modules.get(module.__name__) is module:
+            del sys.modules[module.__name__]
         raise
 
 

@@ -13,7 +13,7 @@ from utils.show.drawing_types import ArrayLike
 from utils.show.marks import draw_cell_borders, write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_chart, new_figure
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, TEXT, WIDEST
-from utils.show.text_format import fit_font_size, list_values, number_text, text_width, token_label
+from utils.show.text_format import escape_invisible, fit_font_size, list_values, number_text, text_width, token_label
 
 MOST_POSITIONS = 16
 
@@ -158,6 +158,6 @@ def dropped(weights: ArrayLike, after: ArrayLike, tokens: Sequence[str], title: 
 def _parse_position(position: Any, names: Sequence[str]) -> int:
     if isinstance(position, str):
         if position not in names:
-            raise ValueError(f"no token is {position!r}; the tokens are: {', '.join(names)}.")
+            raise ValueError(f"no token is {position!r}; the tokens are: {', '.join(map(escape_invisible, names))}.")
         return names.index(position)
     return parse_integer(position, "position", 0, len(names) - 1, what="a token or a number")

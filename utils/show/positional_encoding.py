@@ -78,16 +78,8 @@ def turning(pair: Sequence[float], positions: Sequence[int], speed: float, title
         tip = length * np.array([math.cos(angle), math.sin(angle)])
         colour = SERIES[k % 5]
         draw_arrow(axes, (0, 0), tip, colour, 1.8, TEXT)
-        axes.text(
-            tip[0] * 1.14,
-            tip[1] * 1.14,
-            f"{position:g}",
-            color=colour,
-            weight="bold",
-            ha="center",
-            va="center",
-            size=TEXT,
-        )
+        name = f"{position:g}"
+        axes.text(tip[0] * 1.14, tip[1] * 1.14, name, color=colour, weight="bold", ha="center", va="center", size=TEXT)
         words.append(f"position {position:g}: {vector_text(tip)}")
     default = f"The pair rotates by {math.degrees(rate):.3g}° per position and keeps its length"
     what = f"Arrows of length {number_text(length)}, rotated by {number_text(rate)} radians per position."

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from utils.grading.runner.isolation import ARCHITECTURES, Isolation
+from utils.learner_data.folder import home_folder
 from utils.lessons.files import ROOT
 
 COURSE, PACKAGES = "/course", "/packages"  # where the runner finds `utils` and the installed packages
@@ -176,7 +177,7 @@ def _system_mounts() -> Iterator[str]:
     prefix = os.path.realpath(sys.base_prefix)
     if not prefix.startswith("/usr"):
         yield from ("--ro-bind", prefix, prefix)
-    for hidden in {str(ROOT), os.path.realpath(os.path.expanduser("~")), os.getcwd()}:
+    for hidden in {str(ROOT), os.path.realpath(home_folder()), os.getcwd()}:
         if _is_mounted(hidden):
             yield from ("--tmpfs", hidden)
     for place, target in _package_mounts().items():
