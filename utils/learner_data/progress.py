@@ -217,12 +217,10 @@ def merge_progress(source: Path) -> int:
 
 
 def _is_progress(content: dict[str, Any]) -> bool:
-    """Tell whether a file is empty or contains an entry of a progress file."""
-    tables = ((_OTHER_TABLES.get(name, is_entry), table) for name, table in content.items() if isinstance(table, dict))
-    has_entry = any(is_valid(entry) for is_valid, table in tables for entry in table.values())
-    learner = content.get(LEARNER)
-    has_seed = isinstance(learner, dict) and _is_seed(learner.get("seed"))
-    return not content or LAST_ATTEMPT in content or has_seed or has_entry
+    """Tell whether a file is empty, or contains a table of a progress file or the entry of an exercise."""
+    tables = [table for table in content.values() if isinstance(table, dict)]
+    has_entry = any(is_entry(entry) for table in tables for entry in table.values())
+    return not content or has_entry or any(name in content for name in (LEARNER, LAST_ATTEMPT, *_OTHER_TABLES))
 
 
 def _count_passed() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.grading.hostile.conftest import PAGE
+from tests.grading.hostile.conftest import AMPLE, PAGE
 from tests.grading.student_notebooks import notebook
 from utils.grading.judge.verdicts import Judge, Submission
 from utils.grading.runner.isolation import ResourceLimits
@@ -92,14 +92,14 @@ RUN_ALL = ["scale = 1 + 0", "def row_sums(x):\n    return x.sum(dim=1) * scale"]
 LIMITS = ResourceLimits(5.0, 2 << 30)
 
 
-def judged(sandbox, cells):
-    return Judge(sandbox, LIMITS).grade(Submission("anna", "00_start_here", {PAGE: notebook(cells)}, "key"))
+def judged(sandbox, cells, limits=LIMITS):
+    return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", {PAGE: notebook(cells)}, "key"))
 
 
 @pytest.mark.parametrize("name", HABITS)
 def test_a_habit_is_no_incident(sandbox, name):
     cells = HABITS[name] if "def row_sums" in HABITS[name][-1] else HABITS[name] + RUN_ALL
-    found = judged(sandbox, cells)
+    found = judged(sandbox, cells, AMPLE)
     assert [e.state for e in found.exercises] == ["passed"] and not found.incidents
 
 
