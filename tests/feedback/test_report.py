@@ -157,6 +157,31 @@ def test_a_failed_report_shows_the_printed_text_of_its_case(double):
     assert report.status == "failed" and report.printed == "4 rows\n"
 
 
+def test_the_printed_text_belongs_to_the_case_of_the_message(declare_exercise):
+    """An error is reported for the first case, and wrong numbers for the smallest."""
+    cases = lambda rand: [case(rand(n, 2)) for n in (4, 2)]  # noqa: E731
+    double = declare_exercise("double", oracle=lambda x: x * 2, cases=cases)
+
+    def raises(x):
+        print(f"{len(x)} rows")
+        raise ValueError(f"no {len(x)} rows")
+
+    report = diagnose(double, raises)
+    assert report.reason == "raised" and "no 4 rows" in report.message and report.printed == "4 rows\n"
+
+
+def test_the_printed_text_belongs_to_the_sweep(declare_exercise):
+    """An answer that is right on all cases is wrong only with large numbers, which a sweep finds."""
+    double = declare_exercise("double", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2))])
+
+    def prints(x):
+        print(f"largest {float(x.abs().max()):.0f}")
+        return (x * 2).clamp(-50, 50)
+
+    report = diagnose(double, prints)
+    assert report.property and float(report.printed.split()[1]) > 25
+
+
 def test_endless_printing_is_cut(double):
     assert len(diagnose(double, lambda x: [print("a" * 100) for _ in range(100)] and x * 2).printed) == 2000
 

@@ -14,11 +14,8 @@ from utils.exercises.oracles import parse_observation
 from utils.exercises.probe import Probe, Trial, repeats_results
 from utils.exercises.runner import InProcessRunner, Runner
 from utils.exercises.timeout import Timeout
-from utils.feedback.difference import (
-    select_reported_trial,
-    select_table_trial,
-)
-from utils.feedback.failure_report import TABLE_SIZE, report_failure
+from utils.feedback.difference import select_reported_trial
+from utils.feedback.failure_report import report_failure
 from utils.feedback.phrases import call_text, change_text, kept_text
 from utils.feedback.properties import report_broken_property
 from utils.feedback.report import Report
@@ -83,7 +80,7 @@ def diagnose_with_runner(exercise: Exercise, runner: Runner) -> Report:
 def _diagnose(exercise: Exercise, runner: Runner) -> Report:
     probe = Probe.from_runner(exercise, runner, seed=0)
     report = _verdict(exercise, runner, probe)
-    report.printed = _printed_text(probe, report)
+    report.printed = (report.trial or _first_wrong_trial(probe)).yours.printed
     return report
 
 
@@ -215,9 +212,7 @@ def _is_nearly_right(probe: Probe) -> bool:
     return all(values_equal(t.yours.value, t.expected.value, atol, probe.exercise.dtypes) for t in probe.trials)
 
 
-def _printed_text(probe: Probe, report: Report) -> str:
-    """Return what the answer printed on the case that the report shows, or on the first case if no case is shown."""
+def _first_wrong_trial(probe: Probe) -> Trial:
+    """Return the wrong trial that a report would show, or the first trial if none is wrong."""
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    shown = select_table_trial(probe, TABLE_SIZE if report.misconception else 0) if report.table else None
-    shown = None if report.reason == "difference" else shown
-    return (shown or (select_reported_trial(wrong) if wrong else probe.trials[0])).yours.printed
+    return select_reported_trial(wrong) if wrong else probe.trials[0]

@@ -48,7 +48,7 @@ def _with_table(probe: Probe, broken: Report) -> Report:
         if alone is not None and alone.message == broken.message:
             shown = trial
             break
-    broken.table = build_table(probe, shown, include_call=True)
+    broken.trial, broken.table = shown, build_table(probe, shown, include_call=True)
     return broken
 
 
@@ -127,6 +127,7 @@ def _add_departure(report: Report, probe: Probe) -> None:
     report.message += f" {departure.sentence}"
     report.trace, report.milestone, report.departure = departure.lines, departure.furthest, departure.name
     if departure.yours is not None:
+        report.trial = trial
         report.table = comparison_table(
             departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""
         )
@@ -139,19 +140,21 @@ def _explain_failure(probe: Probe) -> Report:
     if not misconception and (misconception := find_misconception(probe.without_side_effects())):
         side_effect = _side_effect_text(probe)
     if misconception:
-        table = build_table(probe, select_table_trial(probe, TABLE_SIZE), include_call=True)
-        message = misconception.message + side_effect
-        return Report(name, "failed", message, misconception.id, table, reason="misconception")
+        trial = select_table_trial(probe, TABLE_SIZE)
+        table, message = build_table(probe, trial, include_call=True), misconception.message + side_effect
+        return Report(name, "failed", message, misconception.id, table, reason="misconception", trial=trial)
     for diagnostic in DIAGNOSTICS:
         for trial in probe.trials:
             if message := diagnostic.diagnose(probe, trial):
-                return Report(name, "failed", message, reason=diagnostic.reason, property=diagnostic.property)
+                return Report(
+                    name, "failed", message, reason=diagnostic.reason, property=diagnostic.property, trial=trial
+                )
     broken = report_broken_property(probe)
     if broken is not None:
         return _with_table(probe, broken)
     wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
     relation = find_relation(probe, wrong)
     message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
-    table = build_table(probe, select_reported_trial(wrong)) if wrong else None
-    relation_name = relation.name if relation else None
-    return Report(name, "failed", message, table=table, reason="difference", relation=relation_name)
+    trial = select_reported_trial(wrong) if wrong else None
+    table, relation_name = build_table(probe, trial), relation.name if relation else None
+    return Report(name, "failed", message, table=table, reason="difference", relation=relation_name, trial=trial)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from utils.exercises.compare import difference_mask
+from utils.exercises.probe import Trial
 from utils.show import html
 
 MAX_CELLS = 8  # a table shows at most this many rows and columns
@@ -78,7 +79,8 @@ class Report:
         property: the broken property, such as "rows_sum_to_one", if the reason is "property"; otherwise None.
         relation: for the reason "difference", the relation between the numbers and the expected numbers ("factor",
             "transpose" …), or "slip" if only a lint finding explains the difference; otherwise None.
-        printed: what the answer printed on the case that the report shows.
+        trial: the case that the report shows, with both results, or None.
+        printed: what the answer printed on this case.
         milestone: the furthest intermediate value that a line gives, such as "the scores", or None if it is unknown.
         departure: the intermediate value that no line gives, such as "the scaled scores", or None if it is unknown.
         trace: the lines of the answer up to the step at which its computation goes wrong.
@@ -92,6 +94,7 @@ class Report:
     reason: str = field(kw_only=True)
     property: str | None = None
     relation: str | None = None
+    trial: Trial | None = field(default=None, repr=False)
     printed: str = field(default="", repr=False)
     milestone: str | None = None
     departure: str | None = None
