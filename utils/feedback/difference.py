@@ -10,9 +10,8 @@ from utils.exercises.probe import Probe, ResultPart, Trial
 from utils.feedback import phrases, report
 
 
-def describe_difference(probe: Probe, wrong: list[Trial]) -> str:
-    """Say how many trials are wrong, and describe the first wrong number of the reported trial."""
-    trial = select_reported_trial(wrong) if wrong else probe.trials[0]
+def describe_difference(probe: Probe, wrong: list[Trial], trial: Trial) -> str:
+    """Say how many trials are wrong, and describe the first wrong number of `trial`."""
     difference = _first_difference(probe, trial)
     if len(probe.trials) == 1:
         return difference

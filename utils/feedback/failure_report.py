@@ -18,6 +18,7 @@ from utils.exercises.oracles import cached_misconception_result, cached_oracle_o
 from utils.exercises.probe import Probe, Trial
 from utils.exercises.source_lint import find_lint
 from utils.feedback.departure import find_departure
+from utils.feedback.departure_text import Departure
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
     build_table,
@@ -54,11 +55,14 @@ def _with_table(probe: Probe, broken: Report) -> Report:
 
 def report_failure(probe: Probe) -> Report:
     """Report what is wrong; then add the wrong step, any unused argument and any lint finding."""
-    report = _explain_failure(probe)
+    report, wrong = _find_known_mistake(probe), [t for t in probe.trials if not t.is_correct(probe.exercise)]
+    has_steps = report is None or (report.reason in ("shape", "property") and report.property not in WITHOUT_DEPARTURE)
+    found = find_departure(probe, wrong) if has_steps else None
+    report = _report_difference(probe, wrong, found) if report is None else report  # a failed report is falsy
     if _is_right_in_training(probe, report.misconception):
         report.message = _MODES[report.reason == "property"].format(message=report.message)
-    if report.reason in ("difference", "shape", "property") and report.property not in WITHOUT_DEPARTURE:
-        _add_departure(report, probe)
+    if has_steps:
+        _add_departure(report, probe, wrong, found)
     if report.reason in ("difference", "shape", "raised", "dtype"):
         report.message += _side_effect_text(probe)
     unused = probe.runner.inspect_code().unused_arguments
@@ -113,10 +117,8 @@ def _side_effect_text(probe: Probe) -> str:
     return ""
 
 
-def _add_departure(report: Report, probe: Probe) -> None:
+def _add_departure(report: Report, probe: Probe, wrong: list[Trial], found: tuple[Trial, Departure] | None) -> None:
     """Add to the report the step at which the answer departs from the expected computation, if it is known."""
-    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    found = find_departure(probe, wrong)
     says_little = report.relation in (None, "factor") if found is None else found[1].is_vague
     if report.reason == "difference" and says_little and (text := influence_text(probe, wrong)):
         report.message, report.relation = report.message + text, report.relation or "influence"
@@ -131,11 +133,12 @@ def _add_departure(report: Report, probe: Probe) -> None:
         report.table = comparison_table(
             departure.yours, departure.expected, probe.exercise.atol, name=departure.name or ""
         )
-        if report.table and len(probe.trials) > 1:
+        if report.table and len(probe.trials) > 1 and report.reason != "difference":  # its message names the call
             report.table.caption = f"{call_text(probe.exercise, trial.case)}: {report.table.caption}"
 
 
-def _explain_failure(probe: Probe) -> Report:
+def _find_known_mistake(probe: Probe) -> Report | None:
+    """Report a misconception, the finding of a diagnostic, or a broken property."""
     name, misconception, side_effect = probe.exercise.name, find_misconception(probe), ""
     if not misconception and (misconception := find_misconception(probe.without_side_effects())):
         side_effect = _side_effect_text(probe)
@@ -150,11 +153,16 @@ def _explain_failure(probe: Probe) -> Report:
                     name, "failed", message, reason=diagnostic.reason, property=diagnostic.property, trial=trial
                 )
     broken = report_broken_property(probe)
-    if broken is not None:
-        return _with_table(probe, broken)
-    wrong = [t for t in probe.trials if not t.is_correct(probe.exercise)]
-    relation = find_relation(probe, wrong)
-    message = describe_difference(probe, wrong) + (f" {relation.sentence}" if relation and relation.sentence else "")
+    return None if broken is None else _with_table(probe, broken)
+
+
+def _report_difference(probe: Probe, wrong: list[Trial], found: tuple[Trial, Departure] | None) -> Report:
+    """Report one wrong number, of the case whose step will be shown if there is one."""
+    name, relation = probe.exercise.name, find_relation(probe, wrong)
     trial = select_reported_trial(wrong) if wrong else None
+    if found and found[1].yours is not None:
+        trial = found[0]
+    sentence = f" {relation.sentence}" if relation and relation.sentence else ""
+    message = describe_difference(probe, wrong, trial or probe.trials[0]) + sentence
     table, relation_name = build_table(probe, trial), relation.name if relation else None
     return Report(name, "failed", message, table=table, reason="difference", relation=relation_name, trial=trial)
