@@ -117,6 +117,23 @@ def test_the_paired_text_is_kept_too(course, tmp_path):
     assert len(kept) == 1 and str(kept[0]) in said[1]
 
 
+def test_newer_cells_of_the_paired_text_stay(course, tmp_path):
+    """A learner wrote an answer in the text, with another editor. JupyterLab would show it."""
+    path, text = course / f"{STEM}.ipynb", course / f"{STEM}.md"
+    page = cells(course)
+    page[place(page, "softmax")]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "ran"}]
+    ids = [cell["id"] for cell in page]
+    write(course, page)
+    text.write_text(
+        text.read_text(encoding="utf-8").replace("check(simple_attention)", "mine = 1\ncheck(simple_attention)")
+    )
+    os.utime(text, ns=(path.stat().st_mtime_ns + 1,) * 2)
+    reset("02", "softmax", course=course, backup_folder=tmp_path / "kept")
+    page = cells(course)
+    assert "mine = 1" in "".join(page[place(page, "simple_attention")]["source"]) and "mine = 1" in text.read_text()
+    assert [cell["id"] for cell in page] == ids and page[place(page, "softmax")]["outputs"] == []
+
+
 def test_where_the_installation_is_read_only_the_backup_is_with_the_learner(course, monkeypatch):
     monkeypatch.setattr(module.os, "access", lambda path, mode: path != module.ROOT)
     said = reset("02", course=course)

@@ -43,7 +43,7 @@ def reset(
     fresh, messages = _make_notebook(first, stem), [f"{path.name} is in its original state again."]
     before = path.read_bytes() if path.is_file() else b""
     if exercise:
-        fresh = _restore_cell(_parse_notebook(before, path), fresh, exercise)
+        fresh = _restore_cell(_with_newer_text(_parse_notebook(before, path), path, text), fresh, exercise)
         messages = [f"The cell of `{exercise}` is in its original state again."]
     backup = (backup_folder or _backup_folder(course)) / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     kept = [_keep(file, backup.with_suffix(file.suffix)) for file in (path, text) if file.is_file()]
@@ -122,6 +122,19 @@ def _parse_notebook(content: bytes, path: Path) -> Page:
             f"{path.name} is missing or not a notebook, so a single cell cannot be restored. Reset the whole lesson:"
             " do not name an exercise."
         ) from None
+
+
+def _with_newer_text(page: Page, path: Path, text: Path) -> Page:
+    """Return the notebook as JupyterLab would open it: with the cells of the paired text if the text is newer."""
+    if not text.is_file() or text.stat().st_mtime_ns <= path.stat().st_mtime_ns:
+        return page
+    import jupytext
+    import nbformat
+    from jupytext.combine import combine_inputs_with_outputs
+
+    source = jupytext.reads(lessons.read_text(text), fmt="md")
+    combined = combine_inputs_with_outputs(source, nbformat.reads(json.dumps(page), nbformat.NO_CONVERT), fmt="md")
+    return json.loads(nbformat.writes(combined, nbformat.NO_CONVERT))
 
 
 def _restore_cell(page: Page, fresh: Page, exercise: str) -> Page:
