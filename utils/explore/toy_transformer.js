@@ -115,7 +115,7 @@ function say(start, state, { problem, text, written, chances, right }) {
 }
 
 function remark(text, written, stopped, right) {
-  if (right === null) return "End the prompt with a space and `echo` or `upper` to see whether the answer is right.";
+  if (right === null) return "Type one word, a space, and `echo` or `upper` to see whether the answer is right.";
   if (written !== right) return `The right answer is: \`${text}${right}\``;
   return stopped ? "Every letter is right, and the model stops." : "Every letter is right, but the model does not stop there.";
 }

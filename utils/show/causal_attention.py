@@ -19,16 +19,22 @@ MOST_POSITIONS = 16
 
 
 def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Return `scores` as a square table of finite numbers, and the names of its positions.
+    """Return `scores` as a square table of 2 to `MOST_POSITIONS` positions, and the names of its positions.
 
     Raises:
-        ValueError: if `scores` is not such a table with 2 to 16 positions, or the number of tokens is wrong.
+        ValueError: if `scores` is not such a table, or the number of tokens is wrong.
     """
-    values = parse_numbers(scores, "scores", [2], "a table of scores [seq, seq], before the softmax")
-    if values.shape[0] != values.shape[1] or not 2 <= len(values) <= MOST_POSITIONS:
-        shape = f"{values.shape[0]} × {values.shape[1]}"
-        raise ValueError(f"scores is {shape}; expected a square table of 2 to {MOST_POSITIONS} positions.")
+    values = _parse_square(scores, "scores", "a table of scores [seq, seq], before the softmax", MOST_POSITIONS)
     return values, parse_names(tokens, len(values), "tokens", "positions")
+
+
+def _parse_square(table: Any, name: str, expected: str, most: int) -> np.ndarray:
+    """Return `table` as a square array of finite numbers with 2 to `most` positions."""
+    values = parse_numbers(table, name, [2], expected)
+    if values.shape[0] != values.shape[1] or not 2 <= len(values) <= most:
+        shape = f"{values.shape[0]} × {values.shape[1]}"
+        raise ValueError(f"{name} is {shape}; expected a square table of 2 to {most} positions.")
+    return values
 
 
 def prefix_softmax(row: np.ndarray, n_visible: int) -> np.ndarray:
@@ -124,10 +130,12 @@ def dropped(weights: ArrayLike, after: ArrayLike, tokens: Sequence[str], title: 
     Raises:
         ValueError: if the tables are not square, differ in shape or are too large, or the number of tokens is wrong.
     """
-    tables = [parse_scores(table, tokens) for table in (weights, after)]
-    (before, names), (left_over, _) = tables
-    if before.shape != left_over.shape or len(names) > MOST_NUMBERS:
-        raise ValueError(f"dropped draws two tables of the same size, with at most {MOST_NUMBERS} positions.")
+    expected = "a table of weights [seq, seq]"
+    before = _parse_square(weights, "weights", expected, MOST_NUMBERS)
+    left_over = _parse_square(after, "after", expected, MOST_NUMBERS)
+    if before.shape != left_over.shape:
+        raise ValueError(f"weights has {len(before)} positions, but after has {len(left_over)}.")
+    names = parse_names(tokens, len(before), "tokens", "positions")
     figure, n, gone = new_figure(), len(names), (left_over == 0) & (before > 0)
     labels = [token_label(name) for name in names]
     side = min(0.36, (WIDEST - 2 * PAD - 1.6 - max(text_width(label, SMALL) for label in labels)) / (2 * n))
