@@ -159,7 +159,7 @@ def test_a_failed_report_shows_the_printed_text_of_its_case(double):
 
 def test_the_printed_text_belongs_to_the_case_of_the_message(declare_exercise):
     """An error is reported for the first case, and wrong numbers for the smallest."""
-    cases = lambda rand: [case(rand(n, 2)) for n in (4, 2)]  # noqa: E731
+    cases = lambda rand: [case(rand(n, 2)) for n in (4, 2)]
     double = declare_exercise("double", oracle=lambda x: x * 2, cases=cases)
 
     def raises(x):

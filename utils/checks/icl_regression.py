@@ -77,6 +77,7 @@ class _Statistic(NamedTuple):
 
 
 _EXPECTED = "expected {wanted}"
+_BETA = "The entries of β, estimated from the examples,"
 _FOURTH = "the mean of their fourth powers, divided by the square of their mean square, is {seen}, expected 3"
 _INDEPENDENT = f"the mean of their product is {{seen}}, {_EXPECTED}. Sample each entry independently."
 _AN_EXAMPLE = (
@@ -96,7 +97,7 @@ _STATISTICS = {
         "The last entry of z_q has an absolute value of up to {seen}. It should be 0, because a model should predict"
         " the question's y.",
     ),
-    "mean of x and x_q": _Statistic(False, 0.08, f"The entries of x and x_q have a mean of {{seen}}, {_EXPECTED}."),
+    "mean of x": _Statistic(False, 0.08, f"The entries of x have a mean of {{seen}}, {_EXPECTED}."),
     "spread of x": _Statistic(True, 0.08, f"The entries of x have a standard deviation of {{seen}}, {_EXPECTED}."),
     "fourth moment of x": _Statistic(False, 0.25, f"The entries of x are not normally distributed: {_FOURTH}."),
     "likeness in x": _Statistic(False, 0.08, f"The first and the last entry of x are correlated: {_INDEPENDENT}"),
@@ -120,18 +121,19 @@ _STATISTICS = {
         f"The question's x is correlated with the x of an example: the mean of their products is {{seen}}, {_EXPECTED}."
         " Sample x_q independently.",
     ),
+    "mean of x_q": _Statistic(False, 0.16, f"The entries of x_q have a mean of {{seen}}, {_EXPECTED}."),
     "spread of x_q": _Statistic(True, 0.1, f"The entries of x_q have a standard deviation of {{seen}}, {_EXPECTED}."),
     "fourth moment of x_q": _Statistic(False, 0.6, f"The entries of x_q are not normally distributed: {_FOURTH}."),
     "likeness in x_q": _Statistic(False, 0.2, f"The first and the last entry of x_q are correlated: {_INDEPENDENT}"),
-    "mean of β": _Statistic(False, 0.12, f"The entries of β have a mean of {{seen}}, {_EXPECTED}."),
+    "mean of β": _Statistic(False, 0.12, f"{_BETA} have a mean of {{seen}}, {_EXPECTED}."),
     "β between prompts": _Statistic(
         True,
         0.1,
-        f"Across prompts, the entries of β have a standard deviation of {{seen}}, {_EXPECTED}. Sample a new"
-        " β with variance 1 for each prompt.",
+        f"{_BETA} have a standard deviation of {{seen}} across prompts, {_EXPECTED}. Sample a new β with variance 1 for"
+        " each prompt.",
     ),
-    "fourth moment of β": _Statistic(False, 0.6, f"The entries of β are not normally distributed: {_FOURTH}."),
-    "likeness in β": _Statistic(False, 0.2, f"The first and the last entry of β are correlated: {_INDEPENDENT}"),
+    "fourth moment of β": _Statistic(False, 0.6, f"{_BETA} are not normally distributed: {_FOURTH}."),
+    "likeness in β": _Statistic(False, 0.2, f"{_BETA} are correlated, the first and the last: {_INDEPENDENT}"),
     "shared error": _Statistic(
         False,
         0.2,
@@ -160,8 +162,8 @@ _STATISTICS = {
 _SIZES = torch.tensor([statistic.size for statistic in _STATISTICS.values()])
 SLACK = torch.tensor([statistic.slack for statistic in _STATISTICS.values()], dtype=torch.float64)
 
-_X_STATISTICS = ("mean of x and x_q", "spread of x", "fourth moment of x", "likeness in x")
-_X_Q_STATISTICS = ("likeness of x_q and x", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
+_X_STATISTICS = ("mean of x", "spread of x", "fourth moment of x", "likeness in x")
+_X_Q_STATISTICS = ("likeness of x_q and x", "mean of x_q", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
 _BETA_STATISTICS = ("mean of β", "β between prompts", "fourth moment of β", "likeness in β")
 _Y_STATISTICS = (
     "shared error",
@@ -237,13 +239,14 @@ def measured(z_q, z, y_q, d):
         "x between prompts": x[:, 0].std(dim=0).mean(),
         "x within a prompt": (x - x.mean(dim=1, keepdim=True)).square().mean().sqrt() * (L / (L - 1)) ** 0.5,
         "likeness in x": _correlation(x),
-        "mean of x and x_q": (x.mean() + x_q.mean()) / 2,
+        "mean of x": x.mean(),
         "spread of x": x.std(),
         "fourth moment of x": _fourth_moment(x),
         "x_q among x": among.mean(),
         "x_q always among x": among.min(),
         "likeness of x_q and x": (x_q * x).mean(dim=(0, 2)).abs().max(),
         "likeness in x_q": _correlation(x_q),
+        "mean of x_q": x_q.mean(),
         "spread of x_q": x_q.std(),
         "fourth moment of x_q": _fourth_moment(x_q),
         "mean of β": beta.mean(),
@@ -1174,7 +1177,7 @@ exercise(
             "You take two steps. Take only the first step, from β = 0.",
         ),
         "not-divided": _step_from_zero.replace(find_beta=lambda x, y: x.mT @ y).wrong(
-            "You do not divide the sum over the examples by L. With 40 examples your answer is 40 times too large."
+            "You do not divide the sum over the examples by L, so your answer is L times too large."
         ),
         "factor-two": _step_from_zero.replace(find_beta=lambda x, y: 2 * x.mT @ y / x.shape[-2]).wrong(
             "Your result is twice as large as it should be. The loss is half the mean squared error, so the factor of 2"

@@ -572,7 +572,7 @@ exercise(
         ),
         "other-direction": _rotate.replace(at=lambda x: -_positions(x)).wrong(
             "You rotate the pairs clockwise. In both directions, a score depends only on the difference of the"
-            " positions, but this course rotates counter-clockwise, from the first entry of a pair towards the second."
+            " positions, but this course rotates counterclockwise, from the first entry of a pair towards the second."
         ),
         "first-overwritten": Wrong(
             _rotate.replace(turn=lambda a, b, cos, sin: (a * cos - b * sin, (a * cos - b * sin) * sin + b * cos)),

@@ -29,7 +29,11 @@ def parse_scores(scores: Any, tokens: Sequence[str]) -> tuple[np.ndarray, list[s
 
 
 def _parse_square(table: Any, name: str, expected: str, most: int) -> np.ndarray:
-    """Return `table` as a square array of finite numbers with 2 to `most` positions."""
+    """Return `table` as a square array of finite numbers with 2 to `most` positions.
+
+    Raises:
+        ValueError: if it is not such a table.
+    """
     values = parse_numbers(table, name, [2], expected)
     if values.shape[0] != values.shape[1] or not 2 <= len(values) <= most:
         shape = f"{values.shape[0]} × {values.shape[1]}"
