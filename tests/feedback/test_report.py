@@ -99,23 +99,26 @@ def test_a_large_table_is_cut_around_the_first_wrong_cell(declare_exercise):
     assert report.table.caption == "rows 16–23, columns 29–36 of 30 × 40" and report.table.wrong == {(4, 4)}
 
 
-def test_a_batch_shows_the_item_that_is_wrong(declare_exercise):
-    deep = declare_exercise(
-        "deep", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))], returns=Float("batch seq d_in")
-    )
+@pytest.mark.parametrize(
+    "returns, name",
+    [
+        (Float("batch seq d_in"), "batch"),
+        (Float("n_heads seq d_in"), "head"),
+        (Float("n seq d_in"), "item"),
+        (None, "item"),
+    ],
+)
+def test_a_batch_shows_the_item_that_is_wrong(declare_exercise, returns, name):
+    specified = {"returns": returns} if returns else {}
+    deep = declare_exercise("deep", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))], **specified)
 
     def odd(x):
         y = x * 2
         y[2, 0, 1] = 0
         return y
 
-    assert diagnose(deep, odd).table.caption == "batch 2"
-    assert (
-        diagnose(
-            declare_exercise("flat", oracle=lambda x: x * 2, cases=lambda rand: [case(rand(3, 2, 2))]), odd
-        ).table.caption
-        == "item 2"
-    )
+    report = diagnose(deep, odd)
+    assert report.table.caption == f"{name} 2" and (f"{name} 2, seq 0" in report.message or not returns)
 
 
 # --- inputs and printed text --------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def build_table(probe: Probe, trial: Trial | None, include_call: bool = False) -
     axes, name = phrases.axis_names(part.yours.dim(), part.spec), part.spec.name if part.spec else ""
     keys = list(trial.expected.value) if isinstance(trial.expected.value, dict) else []
     name = str(keys[part.index]) if keys else name
-    table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, tuple(axes), name)
+    table = report.comparison_table(part.yours, part.expected, probe.exercise.atol, phrases.entry_names(axes), name)
     if table and probe.exercise.kind == "function":
         # The inputs of the lesson's example are omitted, because the lesson itself shows them.
         table.inputs = [] if trial.case.page_example else report.input_rows(probe.bind_arguments(trial.case))

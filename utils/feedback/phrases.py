@@ -111,7 +111,14 @@ def position_text(index: Sequence[int], spec: Spec | None) -> str:
     names = axis_names(len(index), spec)
     if not names or any(name.startswith("axis ") for name in names):
         return f"index {list(index)}"
-    return ", ".join(f"{name} {i}" for name, i in zip(names, index))
+    return ", ".join(f"{name} {i}" for name, i in zip(entry_names(names), index))
+
+
+def entry_names(axes: Sequence[str]) -> tuple[str, ...]:
+    """Return what a single entry along each of these axes is called: "head" for the axis "n_heads"."""
+    return tuple(
+        {"heads": "head", "n_heads": "head", "num_heads": "head", "n": "item"}.get(axis, axis) for axis in axes
+    )
 
 
 def axis_names(count: int, spec: Spec | None) -> list[str]:
