@@ -99,6 +99,12 @@ def test_a_value_loses_its_check_and_its_annotations():
     assert result["result"].tolist() == [0.0] * 6
 
 
+def test_a_future_import_is_left_out():
+    """It is allowed only at the top of a file."""
+    stub = make_stub(find_exercise("softmax"), f"from __future__ import annotations\n{COSH}", "takes-cosh")
+    assert "__future__" not in stub.function_source and "cosh" in stub.function_source
+
+
 @pytest.mark.parametrize(
     "source, id",
     [
@@ -196,11 +202,22 @@ def test_a_file_of_answers_is_read_judged_and_written_again(tmp_path):
     assert written.startswith("# %% row_sums wrong (structure): forgets to return\ndef row_sums(x):\n")
 
 
-def test_a_head_that_says_nothing_is_refused(tmp_path, snapshot):
-    (tmp_path / "answers.py").write_text("# %% row_sums: nothing\npass\n", encoding="utf-8")
-    with pytest.raises(ValueError) as error:
-        read_answers(tmp_path / "answers.py")
-    assert str(error.value) == snapshot
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# %% row_sums: nothing\npass\n",
+        "def row_sums(x):\n    pass\n",
+        "",
+        "import torch\n# %% row_sums wrong: nothing\npass\n",
+        "# %% row_sums wrong: nothing\npass\n#%% row_sums wrong: all\npass\n",
+    ],
+)
+def test_a_file_in_another_form_is_refused_and_stays(tmp_path, text, snapshot):
+    path = tmp_path / "answers.py"
+    path.write_text(text, encoding="utf-8")
+    done = called("answers", path, "--write")
+    assert done.exit_code == 2 and done.stderr == snapshot
+    assert path.read_text(encoding="utf-8") == text
 
 
 def test_one_answer_cannot_change_what_the_next_one_sees():

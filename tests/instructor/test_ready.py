@@ -102,6 +102,18 @@ def test_unknown_names_are_refused(monkeypatch):
     assert done.exit_code == 2 and done.stderr.startswith("utils/checks/layer_norm.py declares no exercise softmax.")
 
 
+@pytest.mark.parametrize("error", [SyntaxError("'(' was never closed", ("layer_norm.py", 9, 1, "(")), NameError("foo")])
+def test_checks_that_cannot_be_imported_are_one_sentence(monkeypatch, error):
+    def fail(lesson):
+        raise error
+
+    monkeypatch.setattr(ready, "exercise_names", fail)
+    done = CliRunner().invoke(app, ["ready", "06"])
+    assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"The checks cannot be imported: {type(error).__name__}: ")
+    assert "layer_norm.py, line 9" in done.stderr or "test_ready.py, line" in done.stderr
+
+
 def test_calls_of_check_and_declarations_agree(tmp_path):
     lesson = lessons.read_lesson(write_lesson(tmp_path, "06_layer_norm", CHECKS))
     assert [line.partition(":")[0] for line in ready._find_missing_checks(lesson, []).problems] == [

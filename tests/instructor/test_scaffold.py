@@ -141,7 +141,7 @@ def test_each_lesson_has_a_place_for_a_new_exercise(checkout):
 
 def test_an_exercise_that_has_no_place_is_refused_and_nothing_is_written(checkout, snapshot):
     before = contents(checkout)
-    for lesson, exercise in (("00", "strongest_key"), ("07", "softmax"), ("07", "x y")):
+    for lesson, exercise in (("00", "strongest_key"), ("07", "softmax"), ("07", "mix_texts"), ("07", "x y")):
         with pytest.raises(ScaffoldError) as error:
             scaffold.add_exercise(lesson, exercise, checkout)
         assert str(error.value) == snapshot

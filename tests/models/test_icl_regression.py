@@ -326,6 +326,10 @@ def test_error_curves_ask_all_methods_the_same():
         dict(log_every=0),
         dict(gain_ov=-1),
         dict(queries=True),
+        dict(clip=-1),
+        dict(clip=0.0),
+        dict(seed=1.5),
+        dict(device="gpu"),
     ],
     ids=str,
 )
@@ -433,6 +437,13 @@ def test_a_model_of_ones_own_is_saved_and_filled_again(tmp_path):
     with pytest.raises(ValueError, match="contains the weights of a Own"):
         Run.load(path)
     assert Run.load(path, Own()).model.rate == run.model.rate
+
+
+def test_a_name_that_contains_a_number_is_kept(tmp_path):
+    run = train(RegressionConfig(**(SHORT | dict(steps=2))), progress=False)
+    paths = [run.save(tmp_path / name) for name in ("gain-0.5", "gain-0.25", "usual.safetensors")]
+    assert [path.name for path in paths] == ["gain-0.5.safetensors", "gain-0.25.safetensors", "usual.safetensors"]
+    assert all(Run.load(path.with_suffix("")).done == 2 for path in paths)
 
 
 def test_files_that_are_no_run(tmp_path, snapshot):

@@ -5,6 +5,7 @@ import torch
 
 from solutions import your_own_gpt2 as lesson
 from utils import gpt2
+from utils.models import abc_sorter
 from utils.models import where_the_answer_comes_from as where
 from utils.models import your_own_gpt2 as parts
 from utils.training import corpus
@@ -95,6 +96,20 @@ def test_inside_the_block_only_the_last_positions_are_asked():
     with pytest.raises(RuntimeError, match="half-way"), where.last_positions(model):
         raise RuntimeError("half-way")
     assert torch.equal(model(tokens), whole)  # after an error, the model returns all positions again
+
+
+@pytest.mark.parametrize("head", [12, -1])
+def test_a_head_that_does_not_exist_is_refused(head):
+    """With an empty slice, nothing would be removed, which would look like a measurement."""
+    tensors, config = parts.checkpoint()
+    model = parts.load(lesson.GPT(config), lesson.gpt2_state(tensors, config))
+    asked, message = where.pairs(1), f"there is no head {head}: the model has 12 heads, from 0 to 11"
+    with pytest.raises(ValueError, match=message):
+        where.without_heads(model, [(0, head)])
+    with pytest.raises(ValueError, match=message):
+        where.exchange_head(model, asked.clean, where.head_results(model, asked.corrupted), 0, head, 9)
+    with pytest.raises(ValueError, match=f"no head {head}: the model has 2 heads"):
+        abc_sorter.without(torch.nn.Identity(), head)
 
 
 @torch.no_grad()

@@ -176,10 +176,17 @@ def read_answers(path: Path) -> list[Answer]:
 
     Raises:
         ValueError: the first line of a cell does not have the form "# %% EXERCISE wrong: what is wrong" or
-            "# %% EXERCISE right: how it is written".
+            "# %% EXERCISE right: how it is written", there is text before the first cell, or there is no cell.
     """
     answers = []
-    for cell in lessons.read_text(path).split(MARK)[1:]:
+    text = lessons.read_text(path)
+    before, *cells = re.split(rf"(?m)^{re.escape(MARK)}", text)
+    if before.strip() or len(cells) != len(re.findall(r"(?m)^\s*#\s*%%", text)) or not cells:
+        raise ValueError(
+            f"{path.name}: each answer, the first too, must begin with a line such as '{MARK}EXERCISE wrong: what is"
+            " wrong'."
+        )
+    for cell in cells:
         head, _, source = cell.partition("\n")
         parts = _HEAD.fullmatch(head)
         if parts is None:

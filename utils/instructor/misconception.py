@@ -55,7 +55,7 @@ def make_stub(exercise: Exercise, source: str, id: str, message: str = TODO) -> 
     if exercise.name not in bound_names(tree):
         raise ValueError(f"the answer does not define {exercise.name!r}.")
     name = f"_{exercise.name}_{id.replace('-', '_')}"
-    tree.body = [node for node in tree.body if not _is_check(node)]
+    tree.body = [node for node in tree.body if not (_is_check(node) or _is_future_import(node))]
     tree = ast.fix_missing_locations(_AnnotationStripper().visit(tree))
     function = (_wrap_value if exercise.kind == "value" else _rename_definition)(tree, exercise.name, name)
     parts = map(repr, textwrap.wrap(message, 90, drop_whitespace=False))  # so that `ruff format` can wrap the text
@@ -85,6 +85,11 @@ def _is_check(node: ast.stmt) -> bool:
     """Return whether a statement only calls `check`. The checks modules do not define `check`."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
+
+
+def _is_future_import(node: ast.stmt) -> bool:
+    """Return whether a statement is `from __future__ import …`, which is allowed only at the top of a file."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 class _AnnotationStripper(ast.NodeTransformer):

@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,10 +84,15 @@ def prepare_lesson(
 
     Raises:
         LessonError: there is no such lesson.
-        ValueError: the lesson has no such exercise.
+        ValueError: the lesson has no such exercise, or its checks cannot be imported.
     """
     path = lessons.find_lesson(name)
-    known = exercise_names(lessons.read_lesson(path))
+    try:
+        known = exercise_names(lessons.read_lesson(path))
+    except Exception as error:  # a half-written module can raise anything
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = "" if isinstance(error, SyntaxError) else f" ({place.filename}, line {place.lineno})"
+        raise ValueError(f"The checks cannot be imported: {type(error).__name__}: {error}{where}.") from error
     if unknown := set(exercises) - set(known):
         raise ValueError(
             f"utils/checks/{path.stem[3:]}.py declares no exercise {', '.join(sorted(unknown))}. It declares:"

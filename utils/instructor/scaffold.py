@@ -123,8 +123,8 @@ def _extend_import(text: str, module: str, template: str) -> str:
 
 def _require_new_exercise(exercise: str, root: Path) -> None:
     _require_name(exercise, "An exercise")
-    for path in sorted((root / "utils" / "checks").glob("*.py")):
-        if re.search(rf'(?m)^exercise\(\s*"{exercise}"', path.read_text(encoding="utf-8")):
+    for path in sorted((root / "utils" / "checks").rglob("*.py")):
+        if re.search(rf'(?m)^(exercise|transfer_family)\(\s*"{exercise}"', path.read_text(encoding="utf-8")):
             raise ScaffoldError(
                 f"{path.relative_to(root)} already has an exercise {exercise}. Choose another name with --exercise."
             )

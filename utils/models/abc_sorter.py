@@ -20,7 +20,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional as F
 
 from utils.lessons.files import ROOT, write_atomically
-from utils.models.lesson_models import load_parameters
+from utils.models.lesson_models import load_parameters, require_head
 from utils.training import loop
 
 if TYPE_CHECKING:
@@ -185,7 +185,12 @@ def without(model: Sorter, *heads: int, mlp: bool = False, positions: bool = Fal
         heads: the heads whose output is set to zero.
         mlp: True to set the output of the MLP to zero.
         positions: True to set the position embedding to zero.
+
+    Raises:
+        ValueError: there is no such head.
     """
+    for head in heads:
+        require_head(head, NUM_HEADS)
     rest, width = copy.deepcopy(model), EMBED_DIM // NUM_HEADS
     with torch.no_grad():
         for head in heads:

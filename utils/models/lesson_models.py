@@ -37,6 +37,16 @@ def load_from_lesson(stem: str, name: str, alternative: str) -> Any:
         return getattr(lesson, name)
 
 
+def require_head(head: int, n_heads: int) -> None:
+    """Check that a model has this head. A negative number does not count from the end.
+
+    Raises:
+        ValueError: there is no such head.
+    """
+    if not 0 <= head < n_heads:
+        raise ValueError(f"there is no head {head}: the model has {n_heads} heads, from 0 to {n_heads - 1}.")
+
+
 def load_parameters(model: nn.Module, stored: Mapping[str, Float[Tensor, "..."]], message: str) -> None:
     """Copy stored weights into a model that a lesson or a learner has defined. Buffers, such as a mask, stay unchanged.
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from utils.gpt2 import load_tokenizer
 from utils.gpt2.layer0 import Checkpoint
 from utils.gpt2.sources import source
-from utils.models.lesson_models import LessonModule
+from utils.models.lesson_models import LessonModule, require_head
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -138,7 +138,12 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
 
 
 def entries(model: LessonModule, head: int) -> slice:
-    """Return the slice of a head's entries in the last dimension of queries, keys, values or merged results."""
+    """Return the slice of a head's entries in the last dimension of queries, keys, values or merged results.
+
+    Raises:
+        ValueError: there is no such head.
+    """
+    require_head(head, model.config.n_heads)
     width = model.config.d_model // model.config.n_heads
     return slice(head * width, (head + 1) * width)
 

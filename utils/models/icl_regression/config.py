@@ -13,6 +13,7 @@ from utils.training.loop import SCHEDULES
 
 INITS = ("random", "small_id", "small_id_qk", "oppo_small_id")
 WRITES = ("token", "y")
+DEVICES = ("cpu", "cuda", "mps")
 OPTIMISERS = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam, "AdamW": torch.optim.AdamW}
 WHOLE = (
     *("d", "n_head", "n_layers", "n_out", "batch_size", "queries"),
@@ -106,6 +107,12 @@ class RegressionConfig:
                 raise ValueError(f"{name} must be a positive, finite number; got {getattr(self, name)!r}.")
         if not (isinstance(self.noise_std, (int, float)) and 0 <= self.noise_std < math.inf):
             raise ValueError(f"noise_std must be a finite number and not negative; got {self.noise_std!r}.")
+        if self.clip is not None and not (isinstance(self.clip, (int, float)) and self.clip > 0):
+            raise ValueError(f"clip must be a positive number, or None for no clipping; got {self.clip!r}.")
+        if not isinstance(self.seed, int):
+            raise ValueError(f"seed must be a whole number; got {self.seed!r}.")
+        if self.device is not None and str(self.device).partition(":")[0] not in DEVICES:
+            raise ValueError(f"device must be None or one of {', '.join(DEVICES)}; got {self.device!r}.")
 
     @property
     def length(self) -> int:

@@ -69,7 +69,7 @@ class Run:
         """
         from safetensors.torch import save
 
-        path = Path(path).with_suffix(".safetensors")
+        path = _run_path(path)
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         tensors |= {f"read.{name}": getattr(self, name) for name in self._TENSORS}
         for index, values in (self.optimiser_state or {}).items():
@@ -93,7 +93,7 @@ class Run:
         """
         from safetensors import SafetensorError, safe_open
 
-        path = Path(path).with_suffix(".safetensors")
+        path = _run_path(path)
         if not path.is_file():
             raise FileNotFoundError(f"The file {path} does not exist. Run.save(path) writes a run.")
         try:
@@ -278,3 +278,9 @@ class _RunRecorder:
             run.w, run.mu = (torch.stack(list(part)) for part in zip(*self.dynamics))
         if self.matrices:
             run.qk, run.ov = (torch.stack(list(part)) for part in zip(*self.matrices))
+
+
+def _run_path(path: str | Path) -> Path:
+    """Return the path of a run's file. The suffix is added to the whole name, which may contain a number like 0.5."""
+    path = Path(path)
+    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
