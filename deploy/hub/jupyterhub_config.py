@@ -1,6 +1,7 @@
 """JupyterHub on one machine. docs/hub.md explains how to start it.
 
-Each learner is a user of this system and logs in with the system's password. An administrator of the hub can add users.
+Each learner is a user of this system and logs in with the system's password. An administrator of the hub can add users
+and open the server of each learner.
 """
 
 import sys
@@ -12,7 +13,6 @@ IDLE_SECONDS = 3600  # A server without activity stops after this time. Its file
 c = get_config()  # noqa: F821, JupyterHub defines this function
 
 c.JupyterHub.bind_url = "http://127.0.0.1:8000"  # A web server with TLS must forward requests to this address.
-c.JupyterHub.admin_access = False  # Administrators do not see the work of learners in their browser.
 c.Authenticator.allow_all = True  # Every user of this system may log in.
 c.LocalAuthenticator.create_system_users = True
 

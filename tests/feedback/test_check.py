@@ -22,6 +22,7 @@ from utils.feedback import diagnose as engine
 from utils.feedback.check import CheckFailed, UnfinishedExercise, check, hint, solution, yours
 from utils.feedback.diagnose import diagnose
 from utils.feedback.phrases import named_shape_text, position_text
+from utils.feedback.transfer_families import task
 from utils.learner_data.progress import record_attempt
 from utils.lessons import ROOT, files
 from utils.lessons.stubs import is_ellipsis_error, unfinished_name
@@ -143,6 +144,7 @@ def test_there_are_three_hints(double, monkeypatch, snapshot):
     assert str(hint("double", 1)) == snapshot(name="a requested hint")
     assert str(hint(double=3)) == snapshot(name="the next hint")
     assert str(hint("double", 7)) == snapshot(name="an unknown grade")
+    assert "no hint 2.0" in str(hint("double", 2.0)) and "no hint True" in str(hint("double", True))
     assert str(hint("dubble")) == snapshot(name="an unknown exercise")
     assert str(hint(torch.ones(2))) == snapshot(name="a tensor")
 
@@ -289,6 +291,9 @@ def test_yours_of_a_value_or_of_an_unknown_name(snapshot):
     assert str(error.value) == snapshot
     with pytest.raises(declared.UnknownExercise, match="Did you mean LayerNorm?"):
         yours("LayerNorn")
+    with pytest.raises(declared.UnknownExercise, match="name the exercise in quotes"):
+        yours(torch.nn.LayerNorm)
+    assert "in quotes" in str(task(3))
 
 
 # --- importing ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from utils.exercises.call_trace import CallRecorder
 from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import Float, case
 from utils.exercises.runner import InProcessRunner
@@ -523,3 +524,83 @@ def test_a_value_that_is_never_computed_comes_before_the_next_value(declare_exer
     lines = "sums = x.cumsum(-1)\nweights = (x @ x.mT).softmax(-1)\nvalues = sums.sin()\nreturn weights @ values"
     report = diagnose(mixture, answer(lines))
     assert report.departure == "the values", report.message
+
+
+# --- layers and functions that a line calls -----------------------------------------------------------
+
+
+@pytest.fixture
+def stack(declare_exercise):
+    """Doubled tanh, three times, as a function with a loop and as calls of another function."""
+
+    def milestones(x):
+        values = [x]
+        for _ in range(3):
+            values.append(2 * torch.tanh(values[-1]))
+        return {f"the result of step {i}": value for i, value in enumerate(values[1:], 1)}
+
+    return declare_exercise(
+        "mixed",
+        oracle=lambda x: milestones(x)["the result of step 3"] @ x.mT,
+        milestones=lambda x: milestones(x) | {"the product": milestones(x)["the result of step 3"] @ x.mT},
+        cases=lambda rand: [case(rand(4, 3)), case(rand(5, 2))],
+    )
+
+
+def step(x):
+    return 2 * torch.tanh(x)
+
+
+def layered(body):
+    """Like `answer`, with the function `step`, whose lines are not the learner's."""
+    function = answer(body)
+    function.__globals__["step"] = step
+    return function
+
+
+@pytest.mark.parametrize(
+    "body, sentence",
+    [
+        (
+            "y = step(step(step(x)))\nreturn step(y) @ x.mT",
+            "Without the later `step` on line 3 (`return step(y) @ x.mT`), this result would be right.",
+        ),
+        ("return step(step(step(step(x)))) @ x.mT", "Without the later `step` on the same line, this result would"),
+        (
+            "y = x\nfor i in range(3):\n    y = step(y)\n    y = y * (1 + (i == 1))\nreturn y @ x.mT",
+            "Without the multiplication on line 5 (`y = y * (1 + (i == 1))`) in this pass of the loop, this result",
+        ),
+    ],
+)
+def test_only_the_superfluous_step_is_named(stack, body, sentence):
+    """Its line also contains steps that are needed."""
+    report = diagnose(stack, layered(body))
+    assert sentence in report.message, report.message
+
+
+def test_a_step_that_a_loop_repeats_has_no_rounding_errors(declare_exercise):
+    declared = declare_exercise(
+        "mixed",
+        oracle=lambda x: (x + x.tanh()) @ x.mT,
+        milestones=lambda x: {"the sum": x + x.tanh(), "the product": (x + x.tanh()) @ x.mT},
+        cases=lambda rand: [case(rand(4, 3)), case(rand(5, 2))],
+    )
+    report = diagnose(declared, answer("y = x\nfor _ in range(2):\n    y = y + y.tanh()\nreturn y @ x.mT"))
+    assert "gives the sum in one pass of the loop. With these numbers in every pass" in report.message, report.message
+
+
+def test_a_layer_has_the_name_that_the_line_uses():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.rest = torch.nn.Linear(2, 2), torch.nn.ModuleList([torch.nn.Linear(2, 2)])
+
+        def forward(self, x):
+            for layer in self.rest:
+                x = layer(x)
+            return step(self.first(x)) + x.relu()
+
+    model, x = Model(), torch.ones(1, 2)
+    with CallRecorder({__file__}) as recorder:
+        model(x)
+    assert [call.function for call in recorder.calls] == ["layer", "self.first", "", "", "", ""]

@@ -137,7 +137,7 @@ def test_a_repair_has_to_work_on_other_cases_too(attend):
     first_only = replace(attend, cases=lambda rand: cases(rand)[:1])
     assert "Without the multiplication" in diagnose(first_only, answer(body)).message
     message = diagnose(replace(attend, cases=cases), answer(body)).message
-    assert "Without" not in message and "to line 4" in message, message
+    assert "Without" not in message and "to `clamp` on line 4" in message, message
 
 
 def test_an_optional_value_does_not_replace_a_right_one(attend):

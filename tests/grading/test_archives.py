@@ -41,7 +41,10 @@ def test_a_folder_and_a_zip_of_it_hold_the_same(tmp_path):
 
 def test_what_systems_leave_behind_is_passed_over(tmp_path):
     left = ("__MACOSX/a/._1.ipynb", "a/.DS_Store", ".ipynb_checkpoints/1.ipynb", "__pycache__/x.pyc")
-    assert read(write_zip(tmp_path / "x.zip", dict.fromkeys(left, b"x") | {"a/1.ipynb": b"1"})) == {"a/1.ipynb": b"1"}
+    whole = write_zip(tmp_path / "x.zip", dict.fromkeys(left, b"x") | {"a/1.ipynb": b"1"})
+    assert read(whole) == {"a/1.ipynb": b"1"}
+    outer = write_zip(tmp_path / "outer.zip", {"anna/hw.zip": whole.read_bytes()})
+    assert list(read(outer).values()) == [b"1"]  # a student's own zip holds them too
 
 
 @pytest.mark.parametrize("others", [b"", b"\x01\x00\x02\x00ab"], ids=["alone", "after another field"])

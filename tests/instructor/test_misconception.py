@@ -140,6 +140,18 @@ def test_a_table_that_is_not_written_out_is_left_alone(tmp_path, snapshot):
     assert path.read_text(encoding="utf-8") == 'exercise("softmax", misconceptions=made())\n'
 
 
+@pytest.mark.parametrize("end", ["", ",", "  # the last"])
+def test_a_table_without_a_last_comma_is_extended(tmp_path, end):
+    path = tmp_path / "checks.py"
+    path.write_text(
+        f'import torch\nshare = 1\nexercise("softmax", misconceptions={{\n    "ä": Wrong(1){end}\n}})\n',
+        encoding="utf-8",
+    )
+    add_stub(path, find_exercise("softmax"), make_stub(find_exercise("softmax"), COSH, "takes-cosh"))
+    (table,) = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Dict))
+    assert [key.value for key in table.keys] == ["ä", "takes-cosh"]
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -212,6 +212,17 @@ def test_three_exercises_are_as_stored():
         assert tally.count(WRONG) == 0
 
 
+def test_rows_keep_their_order_and_a_single_task_has_none(tmp_path):
+    table = tmp_path / "mutants.md"
+    table.write_bytes(mutation_testing.TABLE.read_bytes())
+    rows = mutation_testing.read_table(table)
+    del rows["all"]
+    assert list(mutation_testing.update_table([], table)) == list(rows)
+    assert table.read_bytes() == mutation_testing.TABLE.read_bytes()
+    with pytest.raises(ValueError, match="Write mix_texts instead"):
+        mutation_testing.update_table([mutation_testing.MutantTally("mix_texts/seq-first", "x")], table)
+
+
 def test_100_percent_means_that_every_message_is_specific():
     rejected, plain = 1000, 1  # the columns of a row: mutants, rejected, named, explained, stopped, plain, ...
     assert mutation_testing.explained_percent((rejected, rejected, 0, rejected, 0, 0, 0, 0, 0)) == 100

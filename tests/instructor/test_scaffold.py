@@ -168,6 +168,21 @@ def test_where_one_file_cannot_be_written_none_is(checkout):
     assert contents(checkout) == before
 
 
+def test_where_one_file_of_a_lesson_cannot_be_written_none_is_changed(checkout, monkeypatch):
+    before, write, written = contents(checkout), scaffold.lessons.write_atomically, []
+
+    def fail_later(path, text):
+        if len(written) == 2:
+            raise OSError("full")
+        written.append(path)
+        write(path, text)
+
+    monkeypatch.setattr(scaffold.lessons, "write_atomically", fail_later)
+    with pytest.raises(OSError):
+        scaffold.add_exercise("07", EXERCISE, checkout)
+    assert contents(checkout) == before and len(written) == 2
+
+
 def test_it_is_the_exercise_that_the_page_shows(checkout):
     """CONTRIBUTING.md shows the exercise in three parts: the gap, its check, and correct answers."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -293,6 +293,7 @@ REFUSED = {
     "a line in a region": ("# <COGINST>\na = 1  # <COGLINE>\n# </COGINST>", [1]),
     "code that does not parse": ("def f(:\n    pass", [0]),
     "unbalanced brackets": ("a = 1\nb = (", [1]),
+    "two arguments of one name": ("a = 1\ndef f(x, x):\n    return x", [1]),
     "a marker on a magic": ("a = 1\n%time f()  # <COGLINE>", [1]),
     "what is left does not compile": (
         "def f():\n    # <COGINST>\n    n = 1\n    # </COGINST>\n    def g():\n        nonlocal n\n    return g",
@@ -305,7 +306,12 @@ REFUSED = {
 }
 
 
-PYTHON_SAYS_WHY = {"code that does not parse", "unbalanced brackets", "what is left does not compile"}
+PYTHON_SAYS_WHY = {
+    "code that does not parse",
+    "unbalanced brackets",
+    "two arguments of one name",
+    "what is left does not compile",
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -24,6 +24,7 @@ from utils.checks._attention import (
 from utils.checks._wrong_answers import with_steps
 from utils.exercises.exercise import Float, Hints, Int, Wrong, case, exercise, layer_parameters
 from utils.exercises.instantiate import Params
+from utils.exercises.observe import AGAIN
 from utils.exercises.oracles import observe_answer
 from utils.exercises.sampler import sample_parameter
 from utils.feedback.properties import (
@@ -504,6 +505,8 @@ def _first_wrong_part(run, at_the_end):
                     )
                 if not _near(parts[name][1], result):
                     return f"`{name}` is the first wrong part: its input is correct, but its result is not."
+                if name + AGAIN in parts:
+                    return f"Your code runs `{name}` more than once, but each part should run once."
             if len(parts) == len(right) and not trial.is_correct(probe.exercise):
                 return at_the_end
         return None

@@ -52,8 +52,8 @@ def reset(
 def fetch(
     what: Literal["gpt2"] = typer.Argument(..., help="What to download: gpt2 is the real GPT-2 (550 MB)."),
 ) -> None:
-    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. No other command uses the
-    network.
+    """Download the real GPT-2 into the Hugging Face cache, where the lessons find it. No other command for learners
+    uses the network.
     """
     from utils.cli import fetch as fetcher
 

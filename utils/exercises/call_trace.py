@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from utils.exercises.op_trace import collect_tensors
@@ -36,6 +36,8 @@ class TracedCall:
             makes it.
         place: a number that identifies the code positions from the learner's line to the torch function. Calls with
             the same number are iterations of a loop.
+        function: if the call is not direct, the layer or function that the line calls, such as "self.ln_f"; "" if it
+            has no name.
     """
 
     name: str
@@ -47,6 +49,7 @@ class TracedCall:
     numbers: list[float] = field(default_factory=list)
     is_direct: bool = True
     place: int = 0
+    function: str = ""
 
 
 class CallRecorder(TorchFunctionMode):
@@ -105,6 +108,7 @@ class CallRecorder(TorchFunctionMode):
         own = frames[-1]
         line, code = own.f_lineno, linecache.getline(own.f_code.co_filename, own.f_lineno).strip()
         is_direct = all(map(_is_transparent, frames[:-1]))
+        function = "" if is_direct else _function_name(own, frames[-2])
         position = tuple((id(frame.f_code), frame.f_lasti) for frame in frames)
         place = self._places.setdefault(position, len(self._places))
         changed = args[0] if name in _WRITES and args and isinstance(args[0], Tensor) else None
@@ -115,7 +119,7 @@ class CallRecorder(TorchFunctionMode):
             shown = value.detach().clone() if value.numel() <= MAX_NUMBERS and not value.is_meta else None
             self._origin[id(value)] = len(self.calls)
             self._results.append(value)
-            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place))
+            self.calls.append(TracedCall(name, line, code, shown, inputs, others, numbers, is_direct, place, function))
 
     def _frames(self) -> list[FrameType]:
         """Return the stack frames from the torch call back to the learner's line.
@@ -134,6 +138,16 @@ class CallRecorder(TorchFunctionMode):
 def _is_transparent(frame: FrameType) -> bool:
     """Tell whether a frame belongs to torch but does not call a layer."""
     return f"{os.sep}torch{os.sep}" in frame.f_code.co_filename and frame.f_code.co_name != "_call_impl"
+
+
+def _function_name(own: FrameType, called: FrameType) -> str:
+    """Return the name by which the code of one frame calls the layer or function of the next frame; "" if unknown."""
+    layer = called.f_locals.get("self") if called.f_code.co_name.endswith("call_impl") else None
+    if layer is None:
+        return called.f_code.co_name if called.f_code.co_name.isidentifier() else ""
+    names = {name: value for name, value in own.f_locals.items() if isinstance(value, nn.Module)}
+    names |= {f"{owner}.{part}": child for owner, value in names.items() for part, child in value.named_children()}
+    return next((name for name, value in names.items() if value is layer), "")
 
 
 _WRITES = {"setitem"}  # calls that return nothing and change their first argument

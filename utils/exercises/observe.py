@@ -33,6 +33,7 @@ from utils.exercises.side_effects import changed_paths, global_settings
 from utils.lessons.stubs import unfinished_name
 
 ZERO_GRADIENT = 1e-5  # smaller gradients count as 0, because they may be rounding errors
+AGAIN = " again"  # see `Observation.parts`
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class Observation:
     aliases: tuple[str, ...] = ()  # for a module: additional names of shared parameters
     state: dict[str, Tensor] | None = None  # for a module: its state_dict, if the options request it
     attributes: dict[str, Any] | None = None  # for a module: its attributes that are in `RunOptions.attributes`
-    parts: dict[str, tuple[Tensor, Tensor]] | None = None  # for a module: the first (input, output) of each submodule
+    # For a module: the first (input, output) of each submodule; if it runs again, the last one under its name + AGAIN.
+    parts: dict[str, tuple[Tensor, Tensor]] | None = None
     kept: tuple[str, ...] = ()  # after several calls: the variables and attributes that these calls changed
     reused: bool = False  # after several calls: whether a later call changed the result of an earlier one
     switched: tuple[str, ...] = ()  # changed global settings, such as "torch.get_default_dtype()"
@@ -249,9 +251,9 @@ def _record_module(module: nn.Module, options: RunOptions, observation: Observat
 def _record_part_call(
     parts: dict[str, tuple[Tensor, Tensor]], name: str, _: nn.Module, inputs: tuple, output: Any
 ) -> None:
-    """Record the first input and output of a submodule if both are floating-point tensors. This is a forward hook."""
+    """Record an input and output of a submodule if both are floating-point tensors. This is a forward hook."""
     if inputs and is_float(inputs[0]) and is_float(output):
-        parts.setdefault(name, (inputs[0].detach().clone(), output.detach().clone()))
+        parts[name + AGAIN if name in parts else name] = inputs[0].detach().clone(), output.detach().clone()
 
 
 def watch_part(*given: Any) -> None:

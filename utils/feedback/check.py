@@ -196,7 +196,7 @@ def hint(exercise: Any = None, grade: int | None = None, **value: Any) -> Note:
         return Note("hint", str(error))
     if not named.hints:
         return Note(f"{named.name}: no hints", NO_HINTS.format(named.name))
-    if grade is not None and grade not in (1, 2, 3):
+    if grade is not None and (type(grade) is not int or grade not in (1, 2, 3)):
         return Note("hint", f"The three hints are numbered 1 to 3; there is no hint {grade!r}.")
     requested, grade = grade, grade or min(_hints_given.get(named.name, 0) + 1, 3)
     _hints_given[named.name] = grade

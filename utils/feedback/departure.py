@@ -123,14 +123,17 @@ class _Explanation:
         same_line = self.calls[source].line == self.calls[wrong].line
         start, right = self._source_text(source, k)
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
-        where = f"{self._operation(wrong)} on the same line" if same_line else self._line(wrong, is_clear)
+        where = self._region_text(first, wrong, True) if same_line else self._line(wrong, is_clear)
+        if same_line and self._passes(first)[0] < source:
+            where = where.replace("on the same line", "in the next pass of the loop")
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
             where += f", which receives {list_text([self.milestones[k].label for k in received])},"
         sentence = (
             f"{self._missing_leaf(following)}{start}{right}. The next step should lead to"
-            f" {self.milestones[following].label}, but {where} gives {self._other_value(wrong, following)}."
+            f" {self.milestones[following].label}, but {where}"
+            f" {'give' if where.startswith('the steps') else 'gives'} {self._other_value(wrong, following)}."
         )
         return self._untested_departure(sentence, wrong, following)
 
@@ -141,7 +144,9 @@ class _Explanation:
         given = [(j, m) for j, m in enumerate(self.reached[:i]) if m is not None and m in computation.ancestors(i)]
         source, before = max(given) if given else (None, None)
         if source is not None and before == k:
-            return self._departure_of_removal(source, i, k)
+            return self._departure_of_removal(source, repair)
+        if reached == k and repair.form != "call":
+            return self._departure_of_pass(i, k)
         if reached is not None:
             return self._departure_of_right_step(i, reached, k)
         first = min(self._wrong_steps(i))
@@ -175,14 +180,25 @@ class _Explanation:
         sentence = f"{start}, but its rounding errors make later results wrong."
         return Departure(sentence, self._trace_lines(line, "enough digits"))
 
-    def _departure_of_removal(self, source: int, i: int, k: int) -> Departure:
+    def _departure_of_pass(self, i: int, k: int) -> Departure:
+        """Report a step in a loop that gives milestone `k` in one pass, and should give it in all passes."""
+        (start, _), label = self._source_text(i, k), self.milestones[k].label
+        sentence = f"{start} in one pass of the loop. With these numbers in every pass, this result would be right."
+        return Departure(sentence, self._trace_lines(self.calls[i].line, f"{label} in every pass"), name=label)
+
+    def _departure_of_removal(self, source: int, repair: Repair) -> Departure:
         """Report that the steps after call `source` make the result wrong.
 
-        Call `source` gives milestone `k`, and call `i` is the last of these steps.
+        Call `source` gives the milestone of the repair, and the repair replaces the result of the last of these steps.
         """
-        line = self.calls[i].line
+        i, k, line = repair.call, repair.milestone, self.calls[repair.call].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
         where = self._region_text(first, i, self.calls[source].line == line)
+        operation = self._operation(i)
+        if operation == self._operation(source):  # the same operation twice
+            where = where.replace(operation, f"the later {operation.removeprefix('the ')}")
+        if repair.form == "call" and len(self._passes(i)) > 1:
+            where += " in this pass of the loop"
         sentence = f"Without {where}, this result would be right."
         if not has_same_axes(self.calls[i].value, self.calls[source].value):
             change = f"kept the numbers of {self.milestones[k].label} in their places"
@@ -201,18 +217,27 @@ class _Explanation:
 
         `follows` tells whether the previous sentence names the same line.
         """
+        goes_on = self.computation.continues_on_its_line(last)
         if self.calls[first].line != self.calls[last].line:
-            return f"the computation from {self._line(first)} to {self._line(last)}"
-        is_direct = self.calls[last].is_direct
-        if first != last:
-            is_inside = is_direct and self.computation.continues_on_its_line(last)
+            return f"the computation from {self._line(first)} to {self._line(last, goes_on)}"
+        if first != last and not self._in_one_function(first, last):
             if follows:
-                steps = f"from there to {self._operation(last)}" if is_inside else "after that"
+                steps = f"from there to {self._operation(last)}" if goes_on else "after that"
                 return f"the steps {steps} on the same line"
-            return f"the computation up to {self._line(last, with_operation=True)}" if is_inside else self._line(last)
+            return f"the computation up to {self._line(last, with_operation=True)}" if goes_on else self._line(last)
         if follows:
             return f"{self._operation(last)} on the same line"
-        return self._line(last, is_direct and self.computation.has_other_steps(last))
+        return self._line(last, goes_on or (self.calls[last].is_direct and self.computation.has_other_steps(last)))
+
+    def _passes(self, i: int) -> list[int]:
+        """Return the calls that the step of call `i` makes in all passes of a loop."""
+        step = self.calls[i].place, self.calls[i].name
+        return [j for j, call in enumerate(self.calls) if (call.place, call.name) == step]
+
+    def _in_one_function(self, first: int, last: int) -> bool:
+        """Tell whether a function that the learner's line calls makes all wrong calls between two calls."""
+        calls = [self.calls[j] for j in range(first, last + 1) if not self.computation.is_right(j) or j == last]
+        return not calls[-1].is_direct and all(call.function == calls[-1].function != "" for call in calls)
 
     def _source_text(self, source: int, k: int) -> tuple[str, str]:
         """Return two texts, such as "Line 3 gives the scores" and ", as it should".
@@ -283,6 +308,8 @@ class _Explanation:
         same_line = self.calls[source].line == self.calls[later].line
         start = sentence_case(self._line(source, with_operation=same_line))
         where = "on the same line" if same_line else f"on {self._line(later)}"
+        if self._passes(later)[0] <= source:
+            where = "in the next pass of the loop"
         sentence = (
             f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
         )
@@ -346,7 +373,8 @@ class _Explanation:
     # --- words ------------------------------------------------------------------------------------------
 
     def _operation(self, i: int) -> str:
-        return operation_text(self.calls[i].name) if self.calls[i].is_direct else "a function"
+        call = self.calls[i]
+        return operation_text(call.name) if call.is_direct else f"`{call.function}`" if call.function else "a function"
 
     def _line(self, i: int, with_operation: bool = False) -> str:
         text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"

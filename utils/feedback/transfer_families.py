@@ -178,7 +178,7 @@ def task(exercise: Any) -> Note:
     Args:
         exercise: the name of the exercise in quotes, or the function or class.
     """
-    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", "")
+    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", exercise)
     try:
         own = find_own_exercise(name)
     except UnknownExercise as error:

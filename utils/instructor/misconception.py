@@ -148,9 +148,17 @@ def add_stub(path: Path, exercise: Exercise, stub: MisconceptionStub) -> None:
     lines = text.splitlines()
     last = table.values[-1]
     assert last.end_lineno is not None  # ast.parse always sets end_lineno
+    rest = lines[last.end_lineno - 1].encode()[last.end_col_offset :].decode()
+    if not rest.lstrip().startswith(","):
+        lines[last.end_lineno - 1] = f"{lines[last.end_lineno - 1].removesuffix(rest)},{rest}"
     lines.insert(last.end_lineno, f"        {stub.table_entry}")
     lines[statement.lineno - 1 : statement.lineno - 1] = [*stub.function_source.splitlines(), "", ""]
-    write_atomically(path, "\n".join(lines) + "\n")
+    new_text = "\n".join(lines) + "\n"
+    try:
+        compile(new_text, path.name, "exec")
+    except SyntaxError as error:
+        raise StubError(f"Nothing was written: with the new entry, {path.name} would not parse: {error}.") from None
+    write_atomically(path, new_text)
 
 
 def _require_names(path: Path, stub: MisconceptionStub, known: set[str]) -> None:

@@ -321,11 +321,18 @@ def read_table(path: Path | None = None) -> dict[str, tuple[int, ...]]:
 def update_table(tallies: Sequence[MutantTally], path: Path | None = None) -> dict[str, tuple[int, ...]]:
     """Update the rows of these exercises in `docs/mutants.md`, and return all rows of the table.
 
-    Rows of other exercises stay unchanged. Rows of exercises that no longer exist are removed.
+    Rows of other exercises stay unchanged. Rows of exercises that no longer exist are removed. A new row follows the
+    other rows of its lesson.
+
+    Raises:
+        ValueError: a tally belongs to a single task of a transfer exercise, which has no row.
     """
     path = path or TABLE
+    if members := [tally.exercise for tally in tallies if "/" in tally.exercise]:
+        raise ValueError(f"{path.name} has no rows for single tasks. Write {members[0].partition('/')[0]} instead.")
     known = read_table(path) | {tally.exercise: table_row(tally) for tally in tallies}
-    rows = {name: known[name] for name in all_exercises() if name in known}
+    stems = {name: lessons.find_lesson(each.lesson).stem for name, each in all_exercises().items()}
+    rows = {name: known[name] for name in sorted(filter(stems.get, known), key=lambda name: stems[name])}
     text = PAGE.read_text(encoding="utf-8").format(
         table=format_table(rows), ran=explained_percent_of_ran(_sum_rows(rows))
     )

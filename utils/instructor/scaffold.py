@@ -71,6 +71,7 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
     Raises:
         ScaffoldError: the name is invalid or taken, or a file of the lesson has no place for the exercise.
         LessonError: there is no such lesson.
+        OSError: a file cannot be written. No file is then changed.
     """
     _require_new_exercise(exercise, root)
     path = lessons.find_lesson(lesson, root / "solutions")
@@ -88,8 +89,15 @@ def add_exercise(lesson: str, exercise: str, root: Path = ROOT) -> list[Path]:
         _extend_import(old_checks, "utils.exercises.exercise", checks) + f"\n\n{declaration}",
         _replace_line(old_test, paths[2], "RIGHT = {", f"RIGHT = {{\n{answers}".rstrip("\n")),
     )
-    for place, text in zip(paths, texts):
-        lessons.write_atomically(place, text)
+    old = {place: place.read_bytes() for place in paths}
+    try:
+        for place, text in zip(paths, texts):
+            lessons.write_atomically(place, text)
+    except OSError:  # change either all three files or none
+        for place in paths:
+            if place.read_bytes() != old[place]:
+                place.write_bytes(old[place])
+        raise
     return paths
 
 

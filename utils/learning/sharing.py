@@ -252,7 +252,7 @@ def share(write: bool = False, path: str | Path = FILE_NAME) -> Share:
         reason = "" if progress_path() else ", because COURSE_PROGRESS is off"
         return Share(f"Nothing is recorded on this machine{reason}.", "", "")
     text, summary = format_shared(shared), _summarise(shared)
-    if not write:
+    if write is not True:
         return Share(summary, text, f"Nothing has been written. `progress().share(write=True)` writes {FILE_NAME}.")
     path = Path(path)
     try:

@@ -11,6 +11,7 @@ import ast
 import difflib
 import io
 import re
+import symtable
 import tokenize
 import unicodedata
 from collections.abc import Callable
@@ -185,6 +186,7 @@ class _CodeParser:
         self._reject_markers_in_magics()
         try:
             self.tree = ast.parse(self.python)
+            symtable.symtable(self.python, "<cell>", "exec")  # finds mistakes such as two arguments with the same name
             self.tokens = list(tokenize.generate_tokens(io.StringIO(self.python + "\n").readline))
         except (SyntaxError, ValueError, tokenize.TokenError) as error:
             row = (getattr(error, "lineno", None) or 1) - 1

@@ -22,17 +22,17 @@ from utils.lessons import ROOT
 PAGE = "00_start_here.ipynb"
 RIGHT = "def row_sums(x):\n    return x.sum(dim=1)"
 WRONG = "def row_sums(x):\n    return x.sum(dim=1) + 1"
-SHORT = ResourceLimits(2.0, 1 << 30)
-AMPLE = ResourceLimits(120.0, 2 << 30)  # for correct answers, which pass on a slow machine too
+SHORT = ResourceLimits(2.0, 1 << 30)  # for pages that do not end
+AMPLE = ResourceLimits(120.0, 1 << 30)  # enough for all other pages, on a slow machine too
 
 
-def graded(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> LessonResult:
+def graded(sandbox: Sandbox, *cells: str, limits: ResourceLimits = AMPLE) -> LessonResult:
     """Return the judge's result for a notebook with these cells."""
     page = {PAGE: notebook(cells)}
     return Judge(sandbox, limits).grade(Submission("anna", "00_start_here", page, "key"))
 
 
-def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> ExerciseResult:
+def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = AMPLE) -> ExerciseResult:
     """Return the result of the only exercise in a notebook with these cells."""
     (exercise,) = graded(sandbox, *cells, limits=limits).exercises
     return exercise
@@ -40,7 +40,7 @@ def verdict(sandbox: Sandbox, *cells: str, limits: ResourceLimits = SHORT) -> Ex
 
 def untouched(sandbox: Sandbox) -> bool:
     """Return whether the answers of the next students still get the correct verdicts."""
-    right, wrong = (verdict(sandbox, cell, limits=AMPLE).state for cell in (RIGHT, WRONG))
+    right, wrong = (verdict(sandbox, cell).state for cell in (RIGHT, WRONG))
     return (right, wrong) == ("passed", "failed")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.grading.hostile.conftest import AMPLE, PAGE
+from tests.grading.hostile.conftest import PAGE
 from tests.grading.student_notebooks import notebook
 from utils.grading.judge.verdicts import Judge, Submission
 from utils.grading.runner.isolation import ResourceLimits
@@ -90,6 +90,7 @@ ODD_RESULTS = {  # wrong answers whose results exceed a limit of the protocol
 }
 RUN_ALL = ["scale = 1 + 0", "def row_sums(x):\n    return x.sum(dim=1) * scale"]  # All cells run, for `scale`.
 LIMITS = ResourceLimits(5.0, 2 << 30)
+AMPLE = ResourceLimits(120.0, 2 << 30)  # `import torch._dynamo` takes seconds on a slow machine
 
 
 def judged(sandbox, cells, limits=LIMITS):

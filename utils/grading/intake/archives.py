@@ -88,12 +88,10 @@ def iter_files(source: str | Path) -> Iterator[SourceFile]:
     else:
         raise ArchiveError(f"{source}: no such folder or zip exists.")
     for file in files:
-        if any(part in LEFT_BEHIND for part in file.path.parts):
-            continue
-        if file.path.suffix.lower() == ".zip" and not file.refusal:
-            yield from _iter_nested_zip(file)
-        else:
-            yield file
+        is_zip = file.path.suffix.lower() == ".zip" and not file.refusal
+        for each in _iter_nested_zip(file) if is_zip else (file,):
+            if not any(part in LEFT_BEHIND for part in each.path.parts):
+                yield each
 
 
 def iter_homes(pattern: str) -> Iterator[SourceFile]:
