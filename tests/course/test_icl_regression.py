@@ -854,9 +854,9 @@ def test_a_second_step_on_the_unchanged_y_is_no_second_step(seed):
         assert torch.allclose(by_error, by_x, atol=1e-4)
 
 
-@pytest.mark.claim("If the layers of this stack may not change x, its error rises from 0.01 to 0.24.")
+@pytest.mark.claim("If the layers of this stack may not change x, its error rises from 0.01 to 0.25.")
 def test_the_second_stack_needs_the_change_of_x():
-    """The first layer equalises the variances of x. If it may write only into y, the error rises from 0.01 to 0.24."""
+    """The first layer equalises the variances of x. If it may write only into y, the error rises from 0.01 to 0.25."""
     stack, few = stored(kind="two-layers").model, FRESH.__class__(*(t[:4000] for t in FRESH))
     stretch = []
     with torch.no_grad():
@@ -867,9 +867,9 @@ def test_the_second_stack_needs_the_change_of_x():
     assert abs(stretch[0] - 3.0) < 0.1 and abs(stretch[1] - 1.6) < 0.1
     held = regression.build_model(stored(kind="two-layers").config)
     held.load_state_dict(stack.state_dict())
-    assert regression.mean_squared_error(held, few) < 0.02
+    assert abs(regression.mean_squared_error(held, FRESH) - 0.014) < 0.002
     held.kept.copy_(torch.eye(6)[5])
-    assert abs(regression.mean_squared_error(held, few) - 0.24) < 0.03
+    assert abs(regression.mean_squared_error(held, FRESH) - 0.254) < 0.004
 
 
 @pytest.mark.observed("Its error is lower than that of three plain steps with their best rates.")

@@ -709,7 +709,9 @@ def test_a_single_layer_with_a_head_for_each_position_can_find_the_answer():
     assert right() == 1 and right(avoid=0.0) < 0.3 and right(heads=5) < 0.95
 
 
-@pytest.mark.observed("This is no better than guessing any other letter of the text except the first")
+@pytest.mark.observed(
+    "This is no better than a guess among the letters of the text, without the first letter and the repeated one"
+)
 def test_the_level_of_a_guess_among_the_other_letters():
     """A guess among the letters 2 to 6, without the repeated letter, is right in 0.24 of the texts."""
     chances = [1 / len({1, 2, 3, 4, 5} - {place}) for place in range(5)]

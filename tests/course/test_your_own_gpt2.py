@@ -586,7 +586,8 @@ def test_only_the_first_mlp_is_necessary(model, prompt):
 
 
 @pytest.mark.claim(
-    "If the first MLP's output is computed from each token *alone*, the probability of the correct name falls to 0.1%"
+    "If every position gets the output that the first MLP gives for that token *alone*, without the tokens before it,"
+    " the probability of the correct name falls to 0.1%"
 )
 @torch.no_grad()
 def test_the_first_mlp_needs_what_attention_has_brought(model):

@@ -604,3 +604,17 @@ def test_a_layer_has_the_name_that_the_line_uses():
     with CallRecorder({__file__}) as recorder:
         model(x)
     assert [call.function for call in recorder.calls] == ["layer", "self.first", "", "", "", ""]
+
+
+def test_an_argument_is_no_step_of_the_computation(declare_exercise):
+    """In the first case, the wrong answer returns its argument, which the oracle names as the values."""
+    attend = lambda scores, v: {"the weights": scores.softmax(-1), "the values": v, "the sums": scores.softmax(-1) @ v}
+    mixed = declare_exercise(
+        "mixed",
+        oracle=lambda scores, v: scores.softmax(-1) @ v,
+        milestones=attend,
+        cases=lambda rand: [case(rand(3, 3) * 9, rand(3, 4)), case(rand(5, 5), rand(5, 4))],
+    )
+    body = "weights = torch.eye(len(scores)) if len(scores) == 3 else scores.softmax(-1) * 2\nreturn weights @ v"
+    message = diagnose(mixed, answer(body, "scores, v")).message
+    assert "the values" not in message, message

@@ -22,6 +22,7 @@ from utils.feedback.report import Report, Table
 from utils.grading.intake.folders import FolderError
 from utils.grading.intake.roster import RosterError, Student, format_roster
 from utils.grading.judge.results import STATES, ExerciseResult, Incident, LessonResult, write_result
+from utils.grading.judge.submissions import page_hash
 from utils.grading.reports.class_page import MEANINGS, OTHER_STATES, display_order
 from utils.grading.reports.redact import HIDDEN, redact_name
 from utils.grading.reports.report_writer import write_reports
@@ -254,6 +255,19 @@ def test_a_student_s_page_says_which_of_several_versions_was_graded(graded, tmp_
     text = Page(pages["students/s1.html"]).text
     assert (says is None and "versions" not in text) or f"You handed in {says} If it is the wrong version" in text
     assert "versions" not in Page(pages["students/s2.html"]).text
+
+
+@pytest.mark.parametrize("state", ["failed", "absent"])
+def test_a_version_that_was_collected_after_grading_has_no_grade(graded, tmp_path, state):
+    (tmp_path / "handed-in" / "s1").mkdir(parents=True)
+    path = tmp_path / "handed-in" / "s1" / f"{SOFTMAX}.ipynb"
+    path.write_bytes(b"{}")
+    results = (ExerciseResult("softmax", state, 0.0, 1.0),)
+    result = LessonResult("s1", SOFTMAX, "k", results, page=page_hash(b"{}") if state == "failed" else "")
+    read = lambda: Page(graded([result])["students/s1.html"]).text
+    assert ("its newest version has not been graded" in read()) == (state == "absent")
+    path.write_bytes(b"{} ")
+    assert "its newest version has not been graded; coginst grade grades it" in read()
 
 
 def test_a_state_without_a_message_gets_a_default_text(graded, snapshot):

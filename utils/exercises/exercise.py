@@ -381,7 +381,7 @@ def find_exercise(name: str) -> Exercise:
         UnknownExercise: no exercise has this name.
     """
     if not isinstance(name, str):
-        raise UnknownExercise(f"name the exercise in quotes, such as \"softmax\"; got {type(name).__name__}.")
+        raise UnknownExercise(f'name the exercise in quotes, such as "softmax"; got {type(name).__name__}.')
     family, _, member = name.partition("/")
     for path in _check_modules() if family not in _exercises else ():
         if f'"{family}"' in path.read_text(encoding="utf-8"):

@@ -216,6 +216,10 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     comparable = is_float(expected) and exercise.parse_result is None and exercise.view is None
     if comparable and not (values and match(list(values.values())[-1].detach(), expected.detach())):
         values = {**values, "the result": expected}
+    arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
+    # An argument, such as the values in attend(q, k, v), is no step of the computation.
+    given = {k for k, v in values.items() if recorder.index_of(v) is None and any(torch.equal(v, a) for a in arguments)}
+    values = {label: value for label, value in values.items() if label not in given}
     indices = {label: recorder.index_of(value) for label, value in values.items()}
     order = {index: k for k, index in enumerate(indices.values()) if index is not None}
     inputs = [call.inputs for call in recorder.calls]
@@ -238,7 +242,6 @@ def expected_values(probe: Probe, trial: Trial) -> ExpectedValues | None:
     if any(match(a.value, b.value) for a, b in itertools.combinations(required, 2)):
         return None
     # One or two numbers that also occur in an argument do not prove that a line computed them.
-    arguments = [tensor for tensor in collect_tensors(list(trial.case.args)) if is_float(tensor)]
     if any(m.value.numel() <= 2 and match(a, m.value) for m in required for a in arguments):
         return None
     milestones = _without_untelling(milestones, [a for a in arguments if a.numel() > 2])

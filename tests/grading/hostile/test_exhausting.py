@@ -46,7 +46,7 @@ def test_50_gb_are_told_as_such(sandbox, in_process):
 
 def test_an_answer_that_exceeds_memory_and_then_time_is_stopped_for_memory(sandbox, snapshot):
     hog = "import torch\nseen = []\ndef row_sums(x):\n    while seen:\n        pass\n    seen.append(x)\n"
-    result = graded(sandbox, f"{hog}    return torch.empty(50 << 30, dtype=torch.uint8)")
+    result = graded(sandbox, f"{hog}    return torch.empty(50 << 30, dtype=torch.uint8)", limits=SHORT)
     assert result.exercises[0].state == "stopped" and result.exercises[0].message == snapshot
     assert not result.incidents
 
@@ -237,7 +237,7 @@ def test_the_parent_cannot_be_ended(sandbox, unisolated_sandbox):
 
 def test_without_isolation_an_exercise_whose_parent_ends_is_lost_alone(unisolated_sandbox):
     loop = "class Endless:\n    while True:\n        pass\n"
-    result = graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), loop + RIGHT)
+    result = graded(unisolated_sandbox, PARENT.format("(os.getppid(),)"), loop + RIGHT, limits=SHORT)
     assert [e.state for e in result.exercises] == ["stopped"]
     assert untouched(unisolated_sandbox)
 

@@ -91,7 +91,7 @@ def _milestones(change_keys=lambda k: k, change_mask=lambda mask: mask, change_w
         weights = masked.softmax(-1)
         if change_weights is not None:
             weights = change_weights(weights)
-            steps["the shared weights"] = weights
+            steps["the mean of the weights of all heads"] = weights
         return {**steps, "the results of the heads": weights @ v}
 
     return values

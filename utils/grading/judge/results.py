@@ -100,6 +100,7 @@ class LessonResult:
             course's version, and the settings.
         exercises: the results in the order of the lesson.
         incidents: the incidents in the order in which they happened.
+        page: the `page_hash` of the notebook that was graded, or "" if the lesson was not handed in.
     """
 
     student: str
@@ -107,6 +108,7 @@ class LessonResult:
     key: str
     exercises: tuple[ExerciseResult, ...]
     incidents: tuple[Incident, ...] = ()
+    page: str = ""
     schema: int = field(default=SCHEMA, kw_only=True)
 
     @property

@@ -6,6 +6,7 @@ The code calls a submitted notebook a page. A page may also be a Markdown lesson
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 import stat
@@ -42,6 +43,12 @@ class Submission:
     lesson: str
     pages: Mapping[str, bytes]
     key: str
+
+    @property
+    def page_hash(self) -> str:
+        """The `page_hash` of the lesson's own notebook, or "" if it was not handed in."""
+        own = next((content for name, content in self.pages.items() if Path(name).stem == self.lesson), None)
+        return "" if own is None else page_hash(own)
 
 
 @functools.lru_cache(maxsize=1)
@@ -127,6 +134,11 @@ def read_page(path: Path) -> bytes:
             return file.read(LARGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
         return b""
+
+
+def page_hash(content: bytes) -> str:
+    """Return a hash of a notebook's file, to recognise the version that was graded."""
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def open_untrusted(path: Path) -> BinaryIO:

@@ -144,7 +144,8 @@ class _Grading:
                 results[name] = grade(stem, exercise, results)
                 self.judge.passed.store(self._dependency_key(stem, name), results[name].state == "passed")
         result = LessonResult(self.submission.student, stem, self.submission.key, tuple(results.values()))
-        return dataclasses.replace(result, incidents=tuple(dict.fromkeys(self.incidents)))
+        incidents = tuple(dict.fromkeys(self.incidents))
+        return dataclasses.replace(result, incidents=incidents, page=self.submission.page_hash)
 
     # --- a notebook -----------------------------------------------------------------------------------------
 

@@ -23,7 +23,8 @@ MEANINGS = {  # explanations of the columns in the table of exercises
     "Most common mistake": "the mistake that most students made, and their number. Empty if several mistakes are"
     " equally common, or if no two students made the same mistake.",
     "Failed": "students whose answer is wrong.",
-    "Not attempted": "students who handed the lesson in, but did not change the gap.",
+    "Not attempted": "students who handed the lesson in, but did not change the gap, or whose notebook does not define"
+    " the exercise at the top level of a cell.",
     "Waits for another exercise": "students whose answer uses an exercise that does not pass yet.",
     "Stopped": "students whose answer exceeded a limit or crashed.",
     "Unreadable": "students whose file cannot be read or graded.",

@@ -25,6 +25,7 @@ from utils.grading.judge.results import (
     read_result,
     ungraded_result,
 )
+from utils.grading.judge.submissions import page_hash, read_page
 from utils.instructor.misconception import parse_answer
 
 WRONG = ("failed", "stopped")  # states of an answer that exists but does not pass
@@ -317,19 +318,30 @@ def read_student_results(
 ) -> dict[str, LessonResult]:
     """Read one student's results, by lesson.
 
-    If a lesson was handed in and its result is damaged or missing, the lesson counts as ungraded.
+    If a lesson was handed in and its result is damaged, missing or of another version, the lesson counts as ungraded.
     """
     found: dict[str, LessonResult] = {}
     for absent in complete_results(columns, student, {}):
         path = results / student.folder / f"{absent.lesson}.json"
+        current = next((handed_in / student.folder).glob(f"{absent.lesson}.*"), None)
         try:
             found[absent.lesson] = read_result(path)
+            if current and _is_other_version(found[absent.lesson], current):
+                why = "its newest version has not been graded; `coginst grade` grades it"
+                found[absent.lesson] = ungraded_result(absent, why)
         except ResultError as error:
             if path.exists():
                 found[absent.lesson] = ungraded_result(absent, str(error).replace(f"{results}{os.sep}", ""))
-            elif any((handed_in / student.folder).glob(f"{absent.lesson}.*")):
+            elif current:
                 found[absent.lesson] = ungraded_result(absent, "it has no result; `coginst grade` writes one")
     return found
+
+
+def _is_other_version(result: LessonResult, current: Path) -> bool:
+    """Tell whether a result is about another version of the lesson than `current`, or says that there was none."""
+    # Results of older versions of the course do not say which file was graded.
+    is_known = bool(result.page) or not result.is_handed_in
+    return is_known and result.page != page_hash(read_page(current))
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
