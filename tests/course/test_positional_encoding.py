@@ -323,7 +323,7 @@ def test_fast_waves_tell_neighbours_apart_and_slow_ones_far_positions_only():
     assert rotated == sorted(rotated) and rotated[0] == 0 and rotated[-1] > rotated[1] + 0.2
 
 
-@pytest.mark.observed("the result best matches the vector seven positions earlier")
+@pytest.mark.observed("The result best matches the vector seven positions earlier")
 def test_a_row_rotated_back_by_seven_best_matches_the_row_seven_positions_earlier():
     t = 7 * 100.0 ** (-torch.arange(0, 512, 2) / 512)
     sine, cosine = PE[:, 0::2], PE[:, 1::2]
