@@ -228,6 +228,15 @@ def test_weights_that_do_not_fit_are_named(snapshot):
     assert str(error.value).replace(str(ROOT), "ROOT") == snapshot
 
 
+@pytest.mark.parametrize("damage", [lambda content: content[: len(content) // 2], lambda content: b"", None])
+def test_a_damaged_file_of_the_usual_training_is_named(tmp_path, damage):
+    path = tmp_path / "usual.safetensors"
+    if damage:
+        path.write_bytes(damage(sorting.USUAL.read_bytes()))
+    with pytest.raises(ValueError, match=r"usual\.safetensors cannot be read .* restores it"):
+        sorting.load_usual(sorter(), path)
+
+
 def test_the_27_sequences_are_all_triples_with_their_answers():
     rows = [sorting.decode(row) for row in SEQUENCES]
     assert len(set(rows)) == 27 == 3**3

@@ -896,6 +896,8 @@ def test_the_model_knows_words_in_small_letters_only(shipped):
 
 
 def test_the_line_runs_along_the_word(shipped):
+    with pytest.raises(ValueError, match="the full stop, not 'ï'"):
+        toy.copying_weights(shipped[0], "naïve echo")
     weights, letters, characters = toy.copying_weights(shipped[0], "minecraft upper")
     assert letters == [f"→ {c}" for c in "MINECRAFT"] and "".join(characters) == "minecraft upper MINECRAFT."
     assert weights.shape == (3, 9, len(characters)) and torch.allclose(weights.sum(-1), torch.ones(3, 9), atol=1e-5)

@@ -59,6 +59,16 @@ def test_an_invalid_number_of_pairs_is_an_error(n, snapshot):
     assert str(error.value) == snapshot
 
 
+def test_less_than_one_list_or_position_is_refused():
+    with pytest.raises(ValueError, match="n must be at least 1; got 0"):
+        where.repeated_lists(0, 10)
+    with (
+        pytest.raises(ValueError, match="count must be at least 1; got 0"),
+        where.last_positions(torch.nn.Identity(), 0),
+    ):
+        pass
+
+
 def test_a_list_is_random_and_repeated(snapshot):
     lists, known = where.repeated_lists(7, 12), set(where.known_tokens().tolist())
     assert lists.shape == (7, 24) and torch.equal(lists[:, :12], lists[:, 12:])

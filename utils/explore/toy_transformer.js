@@ -59,7 +59,7 @@ function problemWith({ characters, longest }, text) {
       `${some}${odd.length > 3 ? " and others" : ""}.`;
   }
   if (text.length > longest)
-    return `The text has ${text.length} characters, but this model was trained on at most ${longest}.`;
+    return `The text has ${text.length} characters, but this model has only ${longest} positions.`;
   return "";
 }
 

@@ -76,15 +76,8 @@ class CharTokenizer:
         if not text:
             raise ValueError("the text is empty; a prompt is a word and a command, for example 'minecraft echo'.")
         if len(text) > CONTEXT:
-            raise ValueError(
-                f"the text has {len(text)} characters; the longest training text of this model has {CONTEXT}."
-            )
-        odd = sorted(set(text) - set(ALPHABET))
-        if odd:
-            raise ValueError(
-                "this model knows only the letters a–z and A–Z, the space and the full stop, not"
-                f" {', '.join(map(repr, odd))}."
-            )
+            raise ValueError(f"the text has {len(text)} characters, but this model has only {CONTEXT} positions.")
+        _require_known(text)
         ids = self._tokenizer.encode(text).ids
         return torch.tensor([ids]) if return_tensors == "pt" else ids
 
@@ -154,7 +147,21 @@ def draw_batch(n: int, generator: torch.Generator) -> tuple[Int[Tensor, "n conte
     return tokens, (place >= start - 1) & (place <= end + 1)
 
 
+def _require_known(text: str) -> None:
+    """Check that the alphabet has all characters of a text.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if odd := sorted(set(text) - set(ALPHABET)):
+        raise ValueError(
+            "this model knows only the letters a–z and A–Z, the space and the full stop, not"
+            f" {', '.join(map(repr, odd))}."
+        )
+
+
 def _encode_text(text: str) -> list[int]:
+    _require_known(text)
     return [ALPHABET.index(character) + 1 for character in text]
 
 

@@ -99,9 +99,11 @@ def repeated_lists(n: int, length: int, seed: int = 0) -> Int[Tensor, "n twice"]
     The shape of the result is [n, 2 length].
 
     Raises:
-        ValueError: `length` is below 1 or above the number of known tokens.
+        ValueError: `n` or `length` is below 1, or `length` is above the number of known tokens.
     """
     known = known_tokens()
+    if n < 1:
+        raise ValueError(f"n must be at least 1; got {n!r}.")
     if not 1 <= length <= len(known):
         raise ValueError(f"length must be between 1 and {len(known)}, the number of known tokens; got {length!r}.")
     generator = torch.Generator().manual_seed(seed)
@@ -129,7 +131,12 @@ def last_positions(model: nn.Module, count: int = 1) -> Iterator[None]:
     """Limit the logits of lesson 12's GPT to the last `count` positions while a `with` block runs.
 
     The shape of the logits is then [batch, count, vocab].
+
+    Raises:
+        ValueError: `count` is below 1.
     """
+    if count < 1:
+        raise ValueError(f"count must be at least 1; got {count!r}.")
     hook = model.get_submodule("ln_f").register_forward_pre_hook(lambda part, given: given[0][:, -count:])
     try:
         yield

@@ -68,7 +68,9 @@ def named(tensors: Mapping[str, Float[Tensor, "..."]], config: GPTConfig) -> dic
 
 
 def checkpoint() -> tuple[dict[str, Float[Tensor, "..."]], GPTConfig]:
-    """Return the tensors of the installed GPT-2, by their names in the file, and its configuration.
+    """Return the tensors of the installed GPT-2, by name, and its configuration.
+
+    The names have no prefix `transformer.`, and `wte.weight` has a row for each token.
 
     Raises:
         WeightsError: the file is damaged.

@@ -95,7 +95,10 @@ def has_held_out_pair(text: str) -> bool:
 
 
 def sentences(seed: int) -> Iterator[str]:
-    """Yield training texts without end. Each has one to eight sentences; none contains a held-out combination."""
+    """Yield training texts without end. A text is a few sentences, a list, a count or a sum.
+
+    No text contains a held-out combination.
+    """
     writer = _TextSampler(seed)
     kinds, weights = zip(*_KINDS.items())
     while True:

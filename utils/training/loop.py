@@ -102,7 +102,8 @@ def train(
     def look(step: int, loss: Tensor) -> None:
         """Log the loss if logging is due at this step.
 
-        In eager steps, this happens before the update, so that a loss of nan cannot corrupt the weights.
+        In eager steps, this happens before the update: if the loss of a logged step is the first that is nan, the
+        weights are still finite.
 
         Raises:
             ValueError: the loss is not finite.
