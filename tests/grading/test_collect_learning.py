@@ -164,7 +164,10 @@ def test_the_command_says_how_many(intake, tmp_path):
     intake({f"{ADAS}learning.json": GOOD, f"{ADAS}{SOFTMAX}.ipynb": MINE})
     arguments = [str(tmp_path / "moodle.zip"), "--roster", str(tmp_path / "roster.csv"), "--out", str(tmp_path / "new")]
     said = CliRunner().invoke(app, ["collect", *arguments]).stdout
-    assert "1 student also handed in learning.json.\n" in said
+    assert "1 student handed in learning.json.\n" in said and "Next: coginst grade" in said
+    intake({f"{ADAS}learning.json": GOOD})
+    said = CliRunner().invoke(app, ["collect", *arguments[:-1], str(tmp_path / "other" / "handed-in")]).stdout
+    assert f"Next: coginst report {tmp_path / 'other' / 'results'} --learning\n" in said
 
 
 def test_what_is_stored_can_be_read_again(intake):

@@ -187,6 +187,18 @@ def test_without_any_file_the_command_says_how_to_get_one(tmp_path):
     assert f"contains {FILE_NAME}. Learners write this file with progress().share(write=True)" in words(done)
 
 
+def test_equal_files_without_times_belong_to_different_learners(collected):
+    """After a single attempt, the files of two learners are equal."""
+    path = collected / "handed-in" / "s3" / FILE_NAME
+    content = json.loads(path.read_bytes())
+    content["attempts"], content["inventory"] = content["attempts"][:1], []
+    content["attempts"][0]["minutes"] = None
+    for number in (3, 5):
+        (collected / "handed-in" / f"s{number}" / FILE_NAME).write_text(json.dumps(content), encoding="utf-8")
+    done = run_report(collected, "--learning")
+    assert done.exit_code == 0 and "from the records of 12 learners" in words(done)
+
+
 def test_a_refused_file_is_named_and_the_others_count(collected):
     (collected / "handed-in" / "s3" / FILE_NAME).write_text('{"format": 2}', encoding="utf-8")
     (collected / "handed-in" / "s5" / FILE_NAME).write_bytes((collected / "handed-in" / "s4" / FILE_NAME).read_bytes())

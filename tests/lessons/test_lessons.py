@@ -122,7 +122,11 @@ def test_what_is_not_a_lesson(tmp_path, content, message):
 def test_missing_and_foreign_files(tmp_path):
     with pytest.raises(LessonError, match="no such file"):
         lessons.read_lesson(tmp_path / "04_x.md")
-    for content in ("{", "[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": [1]}'):
+    for content in ("{", '{"nbformat": 4, "cells": [{"cell'):
+        (tmp_path / "04_x.ipynb").write_text(content, encoding="utf-8")
+        with pytest.raises(LessonError, match="damaged or incomplete .* replace it with a complete copy"):
+            lessons.read_lesson(tmp_path / "04_x.ipynb")
+    for content in ("[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": [1]}'):
         (tmp_path / "04_x.ipynb").write_text(content, encoding="utf-8")
         with pytest.raises(LessonError, match="not a Jupyter notebook of format 4"):
             lessons.read_lesson(tmp_path / "04_x.ipynb")

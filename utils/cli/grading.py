@@ -51,12 +51,15 @@ def collect(
             f" lessons {', '.join(stem[:2] for stem in done.lessons) or 'none'}."
         )
         if done.shared_count:
-            typer.echo(f"{format_count(done.shared_count, 'student')} also handed in learning.json.")
+            typer.echo(f"{format_count(done.shared_count, 'student')} handed in learning.json.")
         if done.rows:
             oddities = ", ".join(f"{oddity} {count}" for oddity, count in done.oddity_counts.most_common())
             lines = format_count(len(done.rows), "line")
             print_warning(f"{lines} to look at in {done.folder / collector.INTAKE}: {oddities}.")
-        _print_next_command("grade", out)
+        if done.shared_count and not done.lessons:
+            _print_next_command("report", out.parent / "results", "--learning")
+        else:
+            _print_next_command("grade", out)
 
 
 @app.command(rich_help_panel=INSTRUCTORS)

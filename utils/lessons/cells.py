@@ -86,7 +86,11 @@ def _notebook_parts(text: str, path: Path) -> tuple[list[markdown.CellFields], d
         parts = [
             (cell["cell_type"], "".join(cell["source"]), 1, cell.get("metadata", {})) for cell in notebook["cells"]
         ]
-    except (ValueError, KeyError, TypeError):
+    except ValueError as error:
+        raise LessonError(
+            f"{path}: this notebook is damaged or incomplete ({error}); replace it with a complete copy."
+        ) from None
+    except (KeyError, TypeError):
         raise LessonError(
             f"{path}: this is not a Jupyter notebook of format 4; open it in JupyterLab and save it again."
         ) from None

@@ -81,7 +81,9 @@ def student_folders(folder: Path) -> list[str]:
     folders = (p for p in folder.iterdir() if p.is_dir() and not p.is_symlink() and p.name[0] not in "._")
     names = sorted(p.name for p in folders if {file.name for file in p.iterdir()} != {FILE_NAME})
     if not names:
-        raise GradingError(f"{folder} contains no folder of a student. `coginst collect` creates one for each student.")
+        raise GradingError(
+            f"{folder} contains no lesson of a student. `coginst collect` creates a folder for each student."
+        )
     return names
 
 

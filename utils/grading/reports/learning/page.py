@@ -61,7 +61,8 @@ class ClassRecords:
 def read_class(handed_in: Path) -> ClassRecords:
     """Read the files that learners shared.
 
-    A file with the same content as another student's file is left out: it is a copy, and each learner counts once.
+    A file with the same content as another student's file is left out if it contains times: it is a copy, and each
+    learner counts once. Without times, equal files are likely, for example after a single attempt.
 
     Args:
         handed_in: the folder that `coginst collect` wrote.
@@ -69,26 +70,30 @@ def read_class(handed_in: Path) -> ClassRecords:
     Raises:
         ReportError: no learner shared a valid file.
     """
-    shared: dict[bytes, SharedFile] = {}
+    learners: list[SharedFile] = []
+    seen: set[bytes] = set()
     refused = []
     for path in sorted(handed_in.glob(f"*/{FILE_NAME}")):
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-        if content in shared:
-            refused.append(f"{path.parent.name}: {FILE_NAME} is the same file as another student's.")
-            continue
         try:
-            shared[content] = parse_shared(content)
+            shared = parse_shared(content)
         except SharedFileError as error:
             refused.append(f"{path.parent.name}: {error}")
-    if not shared:
+            continue
+        if content in seen and (shared.inventory or any(attempt.minutes is not None for attempt in shared.attempts)):
+            refused.append(f"{path.parent.name}: {FILE_NAME} is the same file as another student's.")
+            continue
+        seen.add(content)
+        learners.append(shared)
+    if not learners:
         invalid = f"No {FILE_NAME} in {handed_in} is valid. {' '.join(refused)}"
         missing = (
             f"No student's folder in {handed_in} contains {FILE_NAME}. Learners write this file with"
             " progress().share(write=True) and hand it in with their lessons; `coginst collect` then stores it."
         )
         raise ReportError(invalid if refused else missing)
-    return ClassRecords(list(shared.values()), refused)
+    return ClassRecords(learners, refused)
 
 
 def measure_class(learners: Sequence[SharedFile]) -> LearningResult:
