@@ -82,10 +82,17 @@ def safe_file_name(text: str) -> str:
     return f"{harmless or 'student'}-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def name_key(name: str) -> str:
-    """Return the sorted letters of a name: equal for "Ada O'Neill", "O’Neill, Ada" and "oneillada"."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(sorted(letter for letter in plain if letter.isalnum()))
+def name_keys(name: str) -> frozenset[str]:
+    """Return keys of a name. Two spellings of a name share a key: "Ada O'Neill", "O’Neill, Ada" and "oneillada".
+
+    One key is the sorted words. The other is for spellings without spaces: if the last name moves to the front, the
+    letters are rotated, so the key is the first of all rotations in alphabetical order.
+    """
+    plain = re.sub(r"['’`]|[^\w\s,.\-“”\"]", "", unicodedata.normalize("NFKD", name).casefold())
+    words = re.findall(r"[^\W_]+", plain)
+    letters = "".join(words)
+    rotation = min((letters[i:] + letters[:i] for i in range(len(letters))), default="")
+    return frozenset((" ".join(sorted(words)), rotation))
 
 
 def read_roster(path: str | Path) -> list[Student]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from utils.grading.intake.roster import Student, name_key
+from utils.grading.intake.roster import Student, name_keys
 
 # Moodle: "Ada Lovelace_1234_assignsubmission_file_/x.ipynb", or without folders
 # "Ada Lovelace_1234_assignsubmission_file_x.ipynb". The number belongs to the participation, not to the student.
@@ -52,7 +52,7 @@ class OwnerLookup:
         self._by = {
             "canvas": _group((s.canvas, s) for s in students),
             "moodle": _group((s.moodle, s) for s in students),
-            "name": _group((name_key(s.name), s) for s in students),
+            "name": _group((key, s) for s in students for key in name_keys(s.name)),
         }
         self._plain = _group(
             (word.casefold(), s) for s in students for word in {s.id, s.folder, s.email, s.login, s.hub}
@@ -85,13 +85,17 @@ class OwnerLookup:
         reason = f"The roster has no user {user}. Add a column “hub user” with the user names of the hub."
         return self._match_name(user, file) or Owner(None, user, file, reason=reason)
 
+    def _named(self, name: str) -> list[Student]:
+        """Return the students with this name."""
+        return list(dict.fromkeys(s for key in sorted(name_keys(name)) for s in self._by["name"].get(key, ())))
+
     def _match_lms_name(self, name: str, number: str, system: str, file: str, upload: int = 0) -> Owner:
         """Find the student by the LMS's number if the roster contains this number, otherwise by the name."""
         if students := self._by[system].get(number):
-            other = name_key(name) != name_key(students[0].name)
+            other = not name_keys(name) & name_keys(students[0].name)
             reason = f"The file's path names {name}, but {number} is the number of {students[0].name}." if other else ""
             return Owner(students[0], name, file, upload, reason)
-        students = self._by["name"].get(name_key(name), [])
+        students = self._named(name)
         if len(students) == 1:
             return Owner(students[0], name, file, upload)
         called = f"{name} ({number})"
@@ -104,7 +108,7 @@ class OwnerLookup:
 
     def _match_name(self, text: str, file: str) -> Owner | None:
         """Find the student by an id, an email address, a login or a full name."""
-        students = self._plain.get(text.casefold()) or self._by["name"].get(name_key(text), [])
+        students = self._plain.get(text.casefold()) or self._named(text)
         if not text or not students:
             return None
         if len(students) == 1:
