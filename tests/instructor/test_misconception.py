@@ -99,6 +99,15 @@ def test_a_value_loses_its_check_and_its_annotations():
     assert result["result"].tolist() == [0.0] * 6
 
 
+def test_a_misconception_of_a_transfer_exercise_is_added_by_hand(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text("def mix_texts(x):\n    return x\n", encoding="utf-8")
+    where = "by hand, in utils/checks/transfer/simplified_attention.py"
+    assert where in misconception("mix_texts/seq-first", path).stdout
+    done = misconception("mix_texts/seq-first", path, "--id", "nothing")
+    assert done.exit_code == 2 and where in done.stderr
+
+
 def test_a_future_import_is_left_out():
     """It is allowed only at the top of a file."""
     stub = make_stub(find_exercise("softmax"), f"from __future__ import annotations\n{COSH}", "takes-cosh")

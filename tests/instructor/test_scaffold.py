@@ -198,3 +198,8 @@ def test_the_command_refuses_in_one_red_line(monkeypatch, snapshot):
     monkeypatch.setattr(scaffold, "ROOT", ROOT)
     done = CliRunner().invoke(app, ["new", "causal_attention"])
     assert done.exit_code == 2 and done.stderr == snapshot
+
+
+def test_a_number_without_a_lesson_is_no_name_of_a_new_lesson():
+    done = CliRunner().invoke(app, ["new", "42", "--exercise", EXERCISE])
+    assert done.exit_code == 2 and done.stderr.startswith("There is no lesson '42' in solutions/.")

@@ -369,6 +369,7 @@ def test_prose(name):
         ("<!-- <COGNOTE> -->", [0]),
         ("<COGIST>\nBecause.", [0]),
         ("A line <COGLINE>", [0]),
+        ("[COGNOTE]\nSecret.\n[/COGNOTE]", [0, 2]),
         ("<COGINST>\n\n\nTwo blank lines.\n</COGINST>", [0, 4]),
     ],
 )

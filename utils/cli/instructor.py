@@ -34,6 +34,8 @@ def new(
 
     with report_errors():
         existing = [path.stem for path in lessons.all_lessons() if lesson in (path.stem, path.stem[:2], path.stem[3:])]
+        if lesson.isdigit() and not existing:
+            lessons.find_lesson(lesson)  # raises an error that names the lessons
         if existing and exercise:
             for path in scaffold.add_exercise(lesson, exercise):
                 typer.echo(f"Changed: {path}")
@@ -390,6 +392,9 @@ def misconception(
     with report_errors():
         target = find_exercise(exercise)
         source = lessons.read_text(answer)
+        by_hand = f"add its misconceptions by hand, in utils/checks/transfer/{target.lesson}.py"
+        if target.member and id:
+            raise ValueError(f"{exercise} is a transfer exercise: {by_hand}.")
         stub = maker.make_stub(target, source, id, message or maker.TODO) if id else None
         if isolation == "none":
             print_warning(UNPROTECTED)
@@ -406,7 +411,8 @@ def misconception(
             raise typer.Exit(1)
         if stub is None:
             maker.parse_answer(source)  # an answer that does not parse cannot become a misconception
-            typer.echo(f"\nTo make it a misconception: coginst misconception {exercise} {answer} --id what-is-wrong")
+            command = by_hand if target.member else f"coginst misconception {exercise} {answer} --id what-is-wrong"
+            typer.echo(f"\nTo make it a misconception: {command}")
             return
         path = lessons.ROOT / "utils" / "checks" / f"{target.lesson}.py"
         maker.add_stub(path, target, stub)

@@ -28,6 +28,7 @@ _SINGLE = re.compile(rf"# <({LINE}|{STUB})>(?:[ \t]+(\S.*))?")
 _LOOKS_ALIKE = re.compile(r"<\s*/?\s*cog|\bCOG[A-Z]+\s*>", re.IGNORECASE)
 _BRACKETED = re.compile(r"<\s*/?\s*([A-Za-z]{5,9})\s*/?\s*>")
 _NAMED = re.compile(rf"\b({'|'.join(KINDS)})\b")
+_OTHER_BRACKETS = re.compile(rf"[\[({{]\s*/?\s*({'|'.join(KINDS)})\b")
 _INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
@@ -149,7 +150,7 @@ def _parse_prose(cell: Cell) -> MarkedCell:
     for row, line in prose_lines(cell.source):
         if match := re.fullmatch(rf" {{0,3}}{_PAIRED.pattern}\s*", line):
             marks.append((row, match[1], match[2]))
-        elif looks_like_marker(_INLINE_CODE.sub("", line)):
+        elif looks_like_marker(text := _INLINE_CODE.sub("", line)) or _OTHER_BRACKETS.search(text):
             faults.append(MarkerFault(row, _prose_fault(line)))
     regions = _pair_markers(marks, faults)
     lines = cell.source.split("\n")
