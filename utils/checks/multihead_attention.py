@@ -433,6 +433,10 @@ def _undo_interleave(x):
 
 
 _INTERLEAVED = {"split": _interleave, "merge": _undo_interleave}
+_PLAIN_VIEWS = {
+    "split": lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1),
+    "merge": lambda x: x.reshape(x.shape[0], x.shape[2], -1),
+}
 _ROOT_OF_D_OUT = {"transform_scores": lambda p, scores: scores * p.init_args["num_heads"] ** -0.5}
 _NO_OUT_PROJ = {"out": lambda p, x: x}
 # If a layer uses these wrong steps, each row of its result is still a weighted sum of vectors. So the parser can
@@ -441,6 +445,7 @@ _PARSED_STEPS = (
     _INTERLEAVED,
     {"split": _interleave},
     {"merge": _undo_interleave},
+    _PLAIN_VIEWS,
     _ROOT_OF_D_OUT,
     *(ATTENTION_MISTAKES[id].steps for id in ("not-scaled", "root-of-d_in", "divided-by-the-width", "multiplied")),
     *(ATTENTION_MISTAKES[id].steps for id in ("root-of-the-length", "sees-the-future", "hidden-with-zero")),
@@ -523,13 +528,17 @@ exercise(
     ],
     misconceptions={
         "view-without-transpose": Wrong(
-            _multi_head.replace(split=lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)),
+            _multi_head.replace(split=_PLAIN_VIEWS["split"]),
             "You split the heads with a single view, so head 0 gets the whole vectors of the first positions. Split the"
             " width first, then swap positions and heads; your split_heads does both.",
         ),
-        "merged-without-transpose": _multi_head.replace(merge=lambda x: x.reshape(x.shape[0], x.shape[2], -1)).wrong(
+        "merged-without-transpose": _multi_head.replace(merge=_PLAIN_VIEWS["merge"]).wrong(
             "You joined the heads without swapping heads and positions back, so a row holds several positions of one"
             " head. Your merge_heads swaps them back first."
+        ),
+        "plain-views": _multi_head.replace(**_PLAIN_VIEWS).wrong(
+            "You split the heads with a single view, and joined them with a single view. So head 0 gets the whole"
+            " vectors of the first positions. Use your split_heads and merge_heads, which swap positions and heads."
         ),
         "heads-interleaved": _multi_head.replace(**_INTERLEAVED).wrong(
             "Each of your heads got every num_heads-th entry of queries, keys and values. The entries of a head should"

@@ -106,6 +106,19 @@ def _sum_heads(x):
     return x.sum(-3)
 
 
+def _view(x, n):
+    """Give each head whole positions, as a single view does."""
+    return x.reshape(x.shape[0], n, x.shape[1], -1)
+
+
+def _plain_views(right):
+    """Return the mistake of a single view before attention and another view after it."""
+    return right.replace(split=_view, merge=lambda x: x.reshape(x.shape[0], x.shape[-2], -1)).wrong(
+        "Each of your heads consists of whole positions, because you only changed the shape, before attention and after"
+        " it. Split the last axis and move the axes; afterwards, move them back and join the heads."
+    )
+
+
 def _mistakes(right, **more):
     """Return the mistakes common to all tasks, and those in `more`. `right` is the answer with replaceable steps."""
     return {
@@ -119,7 +132,7 @@ def _mistakes(right, **more):
             "You divide by the square root of d, the number of entries of all heads together. A head's score is a sum"
             " over its own entries only, so divide by the square root of their number."
         ),
-        "plain-view": right.replace(split=lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1)).wrong(
+        "plain-view": right.replace(split=_view).wrong(
             "Each of your heads consists of whole positions, because you changed the shape in one step. Split the"
             " last axis first, then move the axes."
         ),
@@ -182,6 +195,7 @@ transfer_family(
             misconceptions=_mistakes(
                 _true_hides,
                 **{
+                    "plain-views": _plain_views(_true_hides),
                     "mask-transposed": _true_hides.replace(change_mask=lambda mask: ~mask.T).wrong(
                         "You swapped the rows and the columns of the mask. A row belongs to the position that asks."
                     ),
@@ -209,6 +223,7 @@ transfer_family(
             misconceptions=_mistakes(
                 _shared_keys,
                 **{
+                    "plain-views": _plain_views(_shared_keys),
                     "keys-of-the-last-head": _attend.replace(change_keys=lambda k: k[:, -1:]).wrong(
                         "Every head uses the keys of the last head. The task asks for the keys of head 0."
                     ),
@@ -245,6 +260,7 @@ transfer_family(
             misconceptions=_mistakes(
                 _averaged,
                 **{
+                    "plain-views": _plain_views(_averaged),
                     "averages-scores": _attend.replace(normalise=lambda scores: F.softmax(_average(scores), -1)).wrong(
                         "You took the mean of the scores and applied the softmax to it. Apply the softmax in each head"
                         " first, then take the mean of the weights."
