@@ -341,7 +341,8 @@ def _is_other_version(result: LessonResult, current: Path) -> bool:
     """Tell whether a result is about another version of the lesson than `current`, or says that there was none."""
     # Results of older versions of the course do not say which file was graded.
     is_known = bool(result.page) or not result.is_handed_in
-    return is_known and result.page != page_hash(read_page(current))
+    content = read_page(current)  # empty if it is a pipe, a folder or a link
+    return is_known and bool(content) and result.page != page_hash(content)
 
 
 def read_tries(handed_in: Path, student: Student) -> dict[str, int]:
