@@ -392,9 +392,9 @@ def misconception(
     with report_errors():
         target = find_exercise(exercise)
         source = lessons.read_text(answer)
-        by_hand = f"add its misconceptions by hand, in utils/checks/transfer/{target.lesson}.py"
+        by_hand = f"by hand, in utils/checks/transfer/{target.lesson}.py"
         if target.member and id:
-            raise ValueError(f"{exercise} is a transfer exercise: {by_hand}.")
+            raise ValueError(f"--id does not work for transfer exercises. Add the misconception {by_hand}.")
         stub = maker.make_stub(target, source, id, message or maker.TODO) if id else None
         if isolation == "none":
             print_warning(UNPROTECTED)
@@ -411,7 +411,11 @@ def misconception(
             raise typer.Exit(1)
         if stub is None:
             maker.parse_answer(source)  # an answer that does not parse cannot become a misconception
-            command = by_hand if target.member else f"coginst misconception {exercise} {answer} --id what-is-wrong"
+            command = (
+                f"add it {by_hand}"
+                if target.member
+                else f"coginst misconception {exercise} {answer} --id what-is-wrong"
+            )
             typer.echo(f"\nTo make it a misconception: {command}")
             return
         path = lessons.ROOT / "utils" / "checks" / f"{target.lesson}.py"

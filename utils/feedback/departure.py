@@ -189,7 +189,7 @@ class _Explanation:
     def _departure_of_removal(self, source: int, repair: Repair) -> Departure:
         """Report that the steps after call `source` make the result wrong.
 
-        Call `source` gives the milestone of the repair, and the repair replaces the result of the last of these steps.
+        The repair replaces the result of the last of these steps with the result of call `source`, a milestone.
         """
         i, k, line = repair.call, repair.milestone, self.calls[repair.call].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
@@ -235,7 +235,7 @@ class _Explanation:
         return [j for j, call in enumerate(self.calls) if (call.place, call.name) == step]
 
     def _in_one_function(self, first: int, last: int) -> bool:
-        """Tell whether a function that the learner's line calls makes all wrong calls between two calls."""
+        """Tell whether all wrong calls from `first` to `last` belong to one function that the learner's line calls."""
         calls = [self.calls[j] for j in range(first, last + 1) if not self.computation.is_right(j) or j == last]
         return not calls[-1].is_direct and all(call.function == calls[-1].function != "" for call in calls)
 

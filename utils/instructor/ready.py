@@ -87,8 +87,9 @@ def prepare_lesson(
         ValueError: the lesson has no such exercise, or its checks cannot be imported.
     """
     path = lessons.find_lesson(name)
+    lesson = lessons.read_lesson(path)
     try:
-        known = exercise_names(lessons.read_lesson(path))
+        known = exercise_names(lesson)
     except Exception as error:  # a half-written module can raise anything
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = "" if isinstance(error, SyntaxError) else f" ({place.filename}, line {place.lineno})"
