@@ -159,4 +159,7 @@ def test_a_member_overrides_the_fields_of_its_family(monkeypatch):
     assert [wrong.id for wrong in last.misconceptions] == [
         "other-task-a", "other-task-b", "other-task-c", "as-in-the-lesson"
     ]  # fmt: skip
-    assert last.misconceptions[0].message == "You solved another task, in which it is a. In your task, it is d."
+    assert (
+        last.misconceptions[0].message
+        == "Your result is right for another task, in which it is a. In your task, it is d."
+    )

@@ -43,6 +43,7 @@ from utils.feedback.milestones import (
 from utils.feedback.phrases import operation_text
 from utils.feedback.repair import Repair, Repairer
 from utils.feedback.report import TraceLine
+from utils.feedback.wrong_reshape import find_wrong_reshapes
 
 COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # they never cause wrong numbers
 
@@ -92,6 +93,8 @@ class _Explanation:
         last = len(self.milestones) - 1
         if empty := self._empty_result():
             return empty
+        if reshapes := find_wrong_reshapes(self.repairer):
+            return self._departure_of_reshapes(reshapes)
         if last in reached:
             # If the expected result is not a float tensor (ids, for example), the last milestone is not the result.
             is_result = is_float(self.trial.expected.value) and not self._is_returned(last)
@@ -136,6 +139,16 @@ class _Explanation:
             f" {'give' if where.startswith('the steps') else 'gives'} {self._other_value(wrong, following)}."
         )
         return self._untested_departure(sentence, wrong, following)
+
+    def _departure_of_reshapes(self, calls: Sequence[int]) -> Departure:
+        """Report calls of `reshape` or `view` that should exchange axes. A run has shown that this makes it right."""
+        lines = {self.calls[i].line: self._line(i) for i in calls}
+        where = f"{self._operation(calls[0])} on {list_text(list(lines.values()))}"
+        sentence = (
+            f"{sentence_case(where)} gives the right shape, but it cannot exchange axes, because it keeps the order of"
+            f" all numbers. This result would be right if the axes were exchanged there, for example with `transpose`."
+        )
+        return Departure(sentence, self._trace_lines(self.calls[calls[0]].line, "the right order of the axes"))
 
     def _departure_of_repair(self, repair: Repair) -> Departure:
         """Report the step that a repair changes. A run has shown that this change makes the final result right."""

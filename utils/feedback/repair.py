@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from torch import Tensor
 
@@ -122,13 +122,18 @@ class Repairer:
         return True
 
     def _is_right(self, trial: Trial, values: dict[int, Tensor]) -> bool:
+        return self.is_expected(trial, self.result_with(trial, values))
+
+    def result_with(self, trial: Trial, values: dict[int, Tensor]) -> Any:
+        """Run the answer with other values as the results of calls. Return its result, or None if it raises."""
         self._runs += 1
-        exercise = self.probe.exercise
         observation = self.probe.runner.run_with_values(trial.case, [*values], [*values.values()])
-        if observation.failure:
-            return False
-        result = parse_observation(exercise, trial.case, observation).value
-        return values_equal(result, trial.expected.value, max(exercise.atol, self.computation.atol), "any")
+        return None if observation.failure else parse_observation(self.probe.exercise, trial.case, observation).value
+
+    def is_expected(self, trial: Trial, result: Any) -> bool:
+        """Tell whether a result equals the expected result of a trial."""
+        atol = max(self.probe.exercise.atol, self.computation.atol)
+        return values_equal(result, trial.expected.value, atol, "any")
 
 
 def replaced_values(repair: Repair, calls: Sequence[TracedCall], milestones: Sequence[Milestone]) -> dict[int, Tensor]:

@@ -130,12 +130,14 @@ def _other_tasks(id: str, members: Mapping[str, Member], lesson: LessonTask | No
     """Return the misconceptions of member `id`: the right answers to the other tasks of the family."""
     own = f"In your task, {members[id].clause}."
     wrong = {
-        OTHER_TASK + other: Wrong(each.oracle, f"You solved another task, in which {each.clause}. {own}")
+        OTHER_TASK + other: Wrong(each.oracle, f"Your result is right for another task, in which {each.clause}. {own}")
         for other, each in members.items()
         if other != id
     }
     if lesson is not None:
-        wrong[LESSON_TASK] = Wrong(lesson.oracle, f"You solved the task of the lesson, in which {lesson.clause}. {own}")
+        wrong[LESSON_TASK] = Wrong(
+            lesson.oracle, f"Your result is right for the task of the lesson, in which {lesson.clause}. {own}"
+        )
     return wrong
 
 

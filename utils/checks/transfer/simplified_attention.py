@@ -167,7 +167,12 @@ transfer_family(
                         _mix.replace(score=lambda x: _dot(x) / x.shape[-2]),
                         "You divided by the number of tokens. The mean is taken over the d products of one pair of"
                         " tokens.",
-                    )
+                    ),
+                    "root-of-d": Wrong(
+                        _mix.replace(score=lambda x: _dot(x) / x.shape[-1] ** 0.5),
+                        "You divided by the square root of d, as scaled attention does. The mean of d products is their"
+                        " sum divided by d.",
+                    ),
                 },
             ),
         ),
