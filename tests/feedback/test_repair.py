@@ -124,6 +124,22 @@ def test_right_parts_do_not_use_up_the_search(declare_exercise, monkeypatch):
     assert "would be right if the division" in message, message
 
 
+def test_many_wrong_steps_do_not_use_up_the_search(declare_exercise, monkeypatch):
+    """Each of the 20 later steps could be superfluous, but the mistake is in the first step."""
+    monkeypatch.setattr("utils.feedback.repair.MOST_CALLS", 0)
+    chained = declare_exercise(
+        "chained",
+        oracle=lambda x: (x.cumsum(-1) + x.square().cumsum(-1)).softmax(-1),
+        milestones=lambda x: {"the sums": x.cumsum(-1), "the sums of squares": x.square().cumsum(-1)},
+        cases=lambda rand: [case(rand(4, 4)), case(rand(3, 3))],
+    )
+    steps = "\n".join(f"z = z + {n} * y" for n in range(2, 21))
+    body = f"a, b = x.cumsum(-1), x.square().cumsum(0)\ny = (a + b) / 210\nz = y\n{steps}\nreturn z.softmax(-1)"
+    assert diagnose(chained, answer(body.replace("cumsum(0)", "cumsum(-1)"), "chained", "x"))
+    message = diagnose(chained, answer(body, "chained", "x")).message
+    assert "would be right if `cumsum` on line 2" in message, message
+
+
 def test_a_step_with_later_mistakes_is_not_called_the_only_one(attend):
     """With the right scores, the result would still be wrong."""
     message = diagnose(attend, answer("scores = x @ y.mT / 2\nreturn scores.softmax(0) @ (y + 1)")).message

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from torch import Tensor
@@ -59,14 +60,15 @@ class Repairer:
         self._runs = 0
 
     def first_repair(self) -> Repair | None:
-        """Return the repair of the earliest step, or None."""
+        """Return the repair of the earliest step, or None. Repairs that undo a wrong step come first."""
         most = max(FEWEST_RUNS, MOST_CALLS // len(self.computation.calls))
-        for repair in itertools.chain.from_iterable(map(self._forms, self._candidates())):
-            if self._runs >= most:
-                return None
-            values = replaced_values(repair, self.computation.calls, self.computation.milestones)
-            if self._is_right(self.trial, values) and self._works_on_others(repair):
-                return repair
+        for candidates, limit in ((self._removals(), most // 2), (self._replacements(), most)):
+            for repair in itertools.chain.from_iterable(map(self._forms, candidates)):
+                if self._runs >= limit:
+                    break
+                values = replaced_values(repair, self.computation.calls, self.computation.milestones)
+                if self._is_right(self.trial, values) and self._works_on_others(repair):
+                    return repair
         return None
 
     def _forms(self, repair: Repair) -> Iterator[Repair]:
@@ -76,31 +78,40 @@ class Repairer:
         fitting = [[each for each in some if replaced_values(each, calls, milestones)] for some in forms]
         yield from fitting[0] or fitting[1]
 
-    def _candidates(self) -> Iterator[Repair]:
-        """Yield repairs that undo a wrong step or remove rounding errors, then other repairs in the order of the steps.
-
-        Two kinds of repair are left out because they would make any answer right. One replaces the answer's final
-        result. The other puts the expected final result in place of a step. An optional milestone does not replace a
-        correct result, because some correct answers skip it.
-        """
+    @cached_property
+    def _path(self) -> list[int]:
+        """The calls that influence the final result, without calls that influence only correct required milestones."""
         computation = self.computation
         # Only a required milestone shows that a result is right. The answer's own result is wrong.
         required = [k is not None and not computation.milestones[k].is_optional for k in computation.reached]
         required[self.final] = False
         harmless = computation.find_harmless(self.final, required)
         path = [i for i in range(self.final) if computation.is_number(i) and self.final in computation.descendants(i)]
-        path = [i for i in path if i not in harmless]
-        wrong = {i for i in path if not computation.is_right(i)}
+        return [i for i in path if i not in harmless]
+
+    def _removals(self) -> Iterator[Repair]:
+        """Yield repairs that undo a wrong step or remove rounding errors, in the order of the steps."""
+        computation = self.computation
+        for i in self._path:
+            same = computation.reached[i]  # the exact value of this milestone removes rounding errors
+            earlier = {same} if computation.is_right(i) else computation.ancestors(i)
+            yield from (Repair(i, k) for k in sorted(earlier - {None, len(computation.milestones) - 1}))
+
+    def _replacements(self) -> Iterator[Repair]:
+        """Yield the other repairs in the order of the steps.
+
+        Two kinds of repair are left out because they would make any answer right. One replaces the answer's final
+        result. The other puts the expected final result in place of a step. An optional milestone does not replace a
+        correct result, because some correct answers skip it.
+        """
+        computation = self.computation
         last, reached = len(computation.milestones) - 1, {k for k in computation.reached if k is not None}
         order = sorted(range(last), key=lambda k: (k in reached, k))
-        for i in path:
-            same = computation.reached[i]  # the exact value of this milestone removes rounding errors
-            earlier = computation.ancestors(i) if i in wrong else set() if same is None else {same}
-            yield from (Repair(i, k) for k in sorted(earlier - {last}))
         # A correct step inside a layer or model is replaced only if another line uses the step's result.
         own = {i for i, call in enumerate(computation.calls) if call.is_direct} | self._used_on_other_lines()
-        for i in (i for i in path if i not in computation.constants and (i in wrong or i in own)):
-            allowed = (k for k in order if i in wrong or not computation.milestones[k].is_optional)
+        for i in (i for i in self._path if i not in computation.constants):
+            is_wrong = not computation.is_right(i)
+            allowed = (k for k in order if is_wrong or (i in own and not computation.milestones[k].is_optional))
             yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
 
     def _used_on_other_lines(self) -> set[int]:
