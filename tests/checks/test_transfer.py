@@ -46,7 +46,10 @@ def test_answers_to_the_other_tasks_are_recognised(name):
             continue
         report = diagnose(own, answers_to(other.full_name)[0])
         assert report.misconception == OTHER_TASK + other.member, str(report)
-        assert report.message.startswith("Your result is right for another task, in which ") and "In your task, " in report.message
+        assert (
+            report.message.startswith("Your result is right for another task, in which ")
+            and "In your task, " in report.message
+        )
 
 
 @each_member

@@ -209,7 +209,8 @@ def test_answers_are_kept_beside_the_exercises(store):
     record_answer("predictions", question_start("How many?"), right=True, sure="guessing")
     record_attempt("start_here", "row_sums", "failed")
     (entry,) = read_answers().values()
-    assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", True, "guessing")
+    assert (entry["kind"], entry["right"], entry["sure"]) == ("predictions", False, "certain")  # the first answer stays
+    assert (entry["last"]["right"], entry["last"]["sure"]) == (True, "guessing")
     assert entry["start"] == question_start("How many?") and list(read_progress()) == ["start_here"]
 
 
@@ -253,7 +254,8 @@ def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_pa
         "only_there": entry("passed", 1, "02"),
     }
     assert read_progress()["start_here"] == expected
-    assert [answer["right"] for answer in read_answers().values()] == [True]
+    (answer,) = read_answers().values()
+    assert (answer["right"], answer["last"]["right"]) == (False, True)
     before = store.read_bytes()
     assert progress.merge_progress(other) == 0 and store.read_bytes() == before
     other.write_bytes(before)
@@ -271,7 +273,13 @@ def test_a_file_that_cannot_be_combined_is_one_sentence(store, tmp_path, monkeyp
     assert not store.exists()
 
 
-@pytest.mark.parametrize("content", [{"format": 1, "attempts": []}, {"cells": [], "metadata": {"kernelspec": {}}}])
+NO_PROGRESS = [
+    {"format": 1, "attempts": [], "questions": [], "inventory": []},
+    {"cells": [], "metadata": {"kernelspec": {}}},
+]
+
+
+@pytest.mark.parametrize("content", NO_PROGRESS)
 def test_another_json_file_is_not_combined(store, tmp_path, content):
     """Such as learning.json, or a notebook."""
     other = tmp_path / "other.json"

@@ -12,7 +12,7 @@ import fsrs
 import pytest
 
 from utils import lessons
-from utils.learner_data.progress import merge_progress, read_answers, read_reviews
+from utils.learner_data.progress import merge_progress, read_answers, read_reviews, record_answer
 from utils.learning.review import Question, due_questions, review, schedule, select_questions
 
 START = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
@@ -53,6 +53,14 @@ def test_a_first_answer_is_due_after_whole_days(places, progress_path, right, su
     answer(progress_path, "q", right, sure)
     assert due_texts(START + days * DAY - timedelta(seconds=1)) == []
     assert due_texts(START + days * DAY) == ["q"]
+
+
+def test_a_later_answer_in_the_lesson_changes_only_the_schedule(places, progress_path, monkeypatch):
+    answer(progress_path, "q", right=False, sure="certain")
+    monkeypatch.setattr("utils.learner_data.progress._now", lambda: (START + DAY).isoformat())
+    record_answer("quizzes", {"question": "q"}, right=True, sure="certain")
+    assert due_texts(START + 3 * DAY) == [] and due_texts(START + 9 * DAY) == ["q"]
+    assert (find("q").entry["right"], find("q").entry["when"]) == (False, START.isoformat())
 
 
 def test_reviews_follow_the_scheduler(places, progress_path):

@@ -69,7 +69,7 @@ def render_wrong_answers() -> str:
         choices.append(
             f'<label><input type="radio" name="wrong-answer" value="{wrong.name}"{checked}> {wrong.description}</label>'
         )
-        report = answers.judge(wrong.source)._repr_html_().replace("as on this page", "as in lesson 02")
+        report = answers.judge(wrong.source)._repr_html_().replace("as in this lesson", "as in lesson 02")
         code = f"```python\n{wrong.source}\ncheck(softmax)\n```"
         panels.append(f'<div class="wrong-answer" data-answer="{wrong.name}">\n\n{code}\n\n{report}\n\n</div>')
     legend = "<legend>Choose an answer</legend>"

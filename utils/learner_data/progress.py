@@ -69,7 +69,9 @@ def read_progress() -> ProgressTable:
 def read_answers() -> dict[str, dict[str, Any]]:
     """Return `{question: {"kind", "start", "right", "sure", "when"}}` of predictions and quizzes, oldest first.
 
-    `start` contains the arguments that created the question, so that the question can be repeated.
+    `start` contains the arguments that created the question, so that the question can be repeated. `right`, `sure` and
+    `when` belong to the first answer. If the question was answered again in its lesson, `last` has these entries of the
+    last answer.
     """
     return dict(sorted(_valid_entries(ANSWERS).items(), key=lambda pair: pair[1]["when"]))
 
@@ -131,7 +133,10 @@ def record_attempt(
 
 
 def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -> None:
-    """Record the answer to a prediction or a quiz. It replaces an earlier answer to the same question. Never raises.
+    """Record the answer to a prediction or a quiz. Never raises.
+
+    The first answer to a question stays. A later answer is added under "last"; it only changes when the question is
+    asked again.
 
     Args:
         kind: the kind of question, such as "predictions".
@@ -139,8 +144,15 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
         right: whether the answer was correct.
         sure: the confidence that the learner stated, such as "certain", or "".
     """
-    entry = {"kind": kind, "start": dict(start), "right": right, "sure": sure, "when": _now()}
-    _update_file(lambda content: _table(content, ANSWERS).__setitem__(start["question"], entry))
+    answer = {"right": right, "sure": sure, "when": _now()}
+
+    def update(content: dict[str, Any]) -> None:
+        answers, question = _table(content, ANSWERS), start["question"]
+        entry = {"kind": kind, "start": dict(start)}
+        first = answers.get(question)
+        answers[question] = {**first, **entry, "last": answer} if is_answer(first) else {**entry, **answer}
+
+    _update_file(update)
 
 
 def stored_seed(new_seed: str) -> str | None:
@@ -218,9 +230,9 @@ def merge_progress(source: Path) -> int:
 
 def _is_progress(content: dict[str, Any]) -> bool:
     """Tell whether a file is empty, or contains a table of a progress file or the entry of an exercise."""
-    tables = [table for table in content.values() if isinstance(table, dict)]
-    has_entry = any(is_entry(entry) for table in tables for entry in table.values())
-    return not content or has_entry or any(name in content for name in (LEARNER, LAST_ATTEMPT, *_OTHER_TABLES))
+    tables = {name: table for name, table in content.items() if isinstance(table, dict)}
+    has_entry = any(is_entry(entry) for table in tables.values() for entry in table.values())
+    return not content or has_entry or LAST_ATTEMPT in content or bool(tables.keys() & {LEARNER, *_OTHER_TABLES})
 
 
 def _count_passed() -> int:
@@ -231,7 +243,8 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
     """Add the tables of `other` to `content`. Of two entries with the same name, the later entry wins.
 
     For a sitting of the inventory, a complete record wins over an incomplete record. If both records are complete, the
-    earlier record wins, because the later record repeats it.
+    earlier record wins, because the later record repeats it. Of two answers to a question, the earlier is the first
+    answer, and the later is the last.
     """
     times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
     if times:
@@ -248,10 +261,21 @@ def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
             if complete:
                 mine[name] = dict(min(complete, key=lambda each: each["when"]))
                 continue
+            if table == ANSWERS and both:
+                mine[name] = _merge_answers(both)
+                continue
             mine[name] = dict(max(both, key=lambda each: each["when"])) if both else mine.get(name, entry)
             if both and table not in _OTHER_TABLES:
                 mine[name]["status"] = min((each["status"] for each in both), key=STATES.index)
                 mine[name]["tries"] = max(each["tries"] for each in both)
+
+
+def _merge_answers(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Combine the records of one question: keep the first answer, and add the last answer if there are several."""
+    first = min(entries, key=lambda each: each["when"])
+    answers = [{name: each[name] for name in ("right", "sure", "when")} for each in entries]
+    last = max((*answers, *(each["last"] for each in entries if "last" in each)), key=lambda each: each["when"])
+    return dict(first) if last["when"] == first["when"] else {**first, "last": last}
 
 
 @functools.cache

@@ -10,11 +10,19 @@ STATES = ("passed", "failed", "todo")
 
 def is_answer(entry: object) -> bool:
     """Tell whether the value is a recorded answer to a prediction or a quiz."""
-    return (
-        isinstance(entry, dict)
-        and isinstance(entry.get("start"), dict)
-        and isinstance(entry.get("right"), bool)
-        and all(isinstance(entry.get(name), str) for name in ("kind", "sure", "when"))
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("start"), dict)
+        or not isinstance(entry.get("kind"), str)
+    ):
+        return False
+    answers = [entry, entry["last"]] if "last" in entry else [entry]
+    return all(
+        isinstance(answer, dict)
+        and isinstance(answer.get("right"), bool)
+        and isinstance(answer.get("sure"), str)
+        and isinstance(answer.get("when"), str)
+        for answer in answers
     )
 
 

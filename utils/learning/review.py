@@ -13,7 +13,7 @@ learner will remember the answer.
 
 All intervals are whole days. FSRS can also repeat a question within minutes. This is switched off, because
 `progress().warm_up()` already repeats a failed question. A review never changes the answer that was recorded in the
-lesson. If the learner answers a question in the lesson again, the new answer updates the question's schedule.
+lesson. If the learner answers a question in the lesson again, the new answer changes only the question's schedule.
 """
 
 from __future__ import annotations
@@ -145,14 +145,15 @@ def _read_card(entry: Mapping[str, Any], stored: Mapping[str, Any] | None, now: 
     """Return a question's FSRS card, updated with the latest answer from a review or from the lesson."""
     from fsrs import Card, State
 
-    answered = last = _parse_time(entry["when"], now)
+    latest = entry.get("last", entry)
+    answered = last = _parse_time(latest["when"], now)
     card = Card(card_id=0, due=now)
     if stored:
         last, due = datetime.fromisoformat(stored["when"]), datetime.fromisoformat(stored["due"])
         numbers = {name: float(stored[name]) for name in ("stability", "difficulty")}
         card = Card(0, State.Review, None, **numbers, due=due, last_review=min(last, now))
     if card.last_review is None or card.last_review < answered <= now:
-        card, _ = _scheduler().review_card(card, rate(entry["right"], entry["sure"]), min(answered, now))
+        card, _ = _scheduler().review_card(card, rate(latest["right"], latest["sure"]), min(answered, now))
     if last > now:  # the clock was set back, so nobody knows how long ago this answer was given
         card.due = now
     return card
