@@ -69,7 +69,7 @@ return weights @ x
             "the weights",
             5,
         ),
-        ("weights @ x", "weights @ x.flip(0)", "the weights", "the result", 6),
+        ("weights @ x", "weights.square() @ x", "the weights", "the result", 6),
     ],
 )
 def test_the_first_wrong_line_is_named(mixed, old, new, milestone, departure, line):

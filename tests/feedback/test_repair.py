@@ -60,8 +60,8 @@ def answer(body, name="attend", arguments="x, y"):
             "be right if line 3 (`weights = scores.softmax(0)`) gave the weights, but it gives different numbers.",
         ),
         "a wrong step that begins on an earlier line": (
-            "z = y * 2\na = x @ z.mT\nreturn a.softmax(-1) @ y",
-            "from line 2 (`z = y * 2`) to line 3 (`a = x @ z.mT`) gave the scores, but it gives 2 times these numbers.",
+            "z = y.mT * 2\na = x @ z\nreturn a.softmax(-1) @ y",
+            "from line 2 (`z = y.mT * 2`) to line 3 (`a = x @ z`) gave the scores, but it gives 2 times these numbers.",
         ),
         "a loop": (
             "rows = [(row @ y.mT * row.sum()).softmax(-1) for row in x]\nreturn torch.stack(rows) @ y",

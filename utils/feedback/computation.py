@@ -244,6 +244,16 @@ class Computation:
         values = ((i, call.value) for i, call in enumerate(self.calls))
         return next((i for i, value in values if value is not None and not value.numel()), None)
 
+    def passes(self, i: int) -> list[int]:
+        """Return the calls that the step of call `i` makes in all passes of a loop."""
+        step = self.calls[i].place, self.calls[i].name
+        return [j for j, call in enumerate(self.calls) if (call.place, call.name) == step]
+
+    def is_one_function(self, first: int, last: int) -> bool:
+        """Tell whether all wrong calls from `first` to `last` belong to one function that the learner's line calls."""
+        calls = [self.calls[j] for j in range(first, last + 1) if not self.is_right(j) or j == last]
+        return not calls[-1].is_direct and all(call.function == calls[-1].function != "" for call in calls)
+
     def ancestors(self, i: int) -> set[int]:
         """Return the milestones that a call depends on directly, with no other milestone between them and the call."""
         given = {j: k for j, k in enumerate(self.reached) if k is not None}

@@ -20,13 +20,18 @@ from torch import Tensor
 from utils.exercises.compare import values_equal
 from utils.exercises.observe import is_float
 from utils.exercises.probe import Probe, Trial
+from utils.feedback.argument_experiments import find_changed_argument, find_wrong_reshapes
 from utils.feedback.computation import VIEWS, Computation
 from utils.feedback.departure_text import (
     Departure,
     label_text,
+    line_text,
     list_text,
+    operation_name,
     other_value_text,
+    region_text,
     sentence_case,
+    source_text,
     trace_lines,
 )
 from utils.feedback.expected_step import expected_leaf, expected_milestone, wrong_step
@@ -40,10 +45,8 @@ from utils.feedback.milestones import (
     match,
     trace_back,
 )
-from utils.feedback.phrases import operation_text
 from utils.feedback.repair import Repair, Repairer
 from utils.feedback.report import TraceLine
-from utils.feedback.wrong_reshape import find_wrong_reshapes
 
 COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # they never cause wrong numbers
 
@@ -87,6 +90,8 @@ class _Explanation:
         self.computation, self.trial, self.repairer = computation, trial, repairer
         self.milestones, self.calls, self.reached = computation.milestones, computation.calls, computation.reached
         self._label, self._trace_lines = partial(label_text, computation), partial(trace_lines, computation)
+        self._line, self._operation = partial(line_text, computation), partial(operation_name, computation)
+        self._region_text, self._source_text = partial(region_text, computation), partial(source_text, computation)
 
     def departure(self) -> Departure | None:
         reached = {k for k in self.reached if k is not None}
@@ -101,6 +106,8 @@ class _Explanation:
             return self._changed_afterwards(last) if is_result else None
         if unused := self._unused_result():
             return unused
+        if (change := find_changed_argument(self.repairer)) is not None:
+            return self._departure_of_change(change)
         if repair := self.repairer.first_repair():
             return self._departure_of_repair(repair)
         wrong = self.computation.first_wrong_call(float_result(self.trial))
@@ -127,7 +134,7 @@ class _Explanation:
         start, right = self._source_text(source, k)
         is_clear = wrong == first and self.calls[wrong].is_direct and self.computation.has_other_steps(wrong)
         where = self._region_text(first, wrong, True) if same_line else self._line(wrong, is_clear)
-        if same_line and self._passes(first)[0] < source:
+        if same_line and self.computation.passes(first)[0] < source:
             where = where.replace("on the same line", "in the next pass of the loop")
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
@@ -149,6 +156,11 @@ class _Explanation:
             f" all numbers. This result would be right if the axes were exchanged there, for example with `transpose`."
         )
         return Departure(sentence, self._trace_lines(self.calls[calls[0]].line, "the right order of the axes"))
+
+    def _departure_of_change(self, i: int) -> Departure:
+        """Report that call `i`, or a call before it, changes an argument that should stay unchanged."""
+        where = self._region_text(min(self._wrong_steps(i)), i, False)
+        return Departure(f"Without {where}, this result would be right.", self._trace_lines(self.calls[i].line, None))
 
     def _departure_of_repair(self, repair: Repair) -> Departure:
         """Report the step that a repair changes. A run has shown that this change makes the final result right."""
@@ -210,7 +222,7 @@ class _Explanation:
         operation = self._operation(i)
         if operation == self._operation(source):  # the same operation twice
             where = where.replace(operation, f"the later {operation.removeprefix('the ')}")
-        if repair.form == "call" and len(self._passes(i)) > 1:
+        if repair.form == "call" and len(self.computation.passes(i)) > 1:
             where += " in this pass of the loop"
         sentence = f"Without {where}, this result would be right."
         if not has_same_axes(self.calls[i].value, self.calls[source].value):
@@ -224,43 +236,6 @@ class _Explanation:
         """Return call `i` and all calls with wrong results that lead to it."""
         path = trace_back(self.computation.inputs, [i])
         return [j for j in path if j == i or not self.computation.is_right(j)]
-
-    def _region_text(self, first: int, last: int, follows: bool) -> str:
-        """Name the lines or operations between two calls.
-
-        `follows` tells whether the previous sentence names the same line.
-        """
-        goes_on = self.computation.continues_on_its_line(last)
-        if self.calls[first].line != self.calls[last].line:
-            return f"the computation from {self._line(first)} to {self._line(last, goes_on)}"
-        if first != last and not self._in_one_function(first, last):
-            if follows:
-                steps = f"from there to {self._operation(last)}" if goes_on else "after that"
-                return f"the steps {steps} on the same line"
-            return f"the computation up to {self._line(last, with_operation=True)}" if goes_on else self._line(last)
-        if follows:
-            return f"{self._operation(last)} on the same line"
-        return self._line(last, goes_on or (self.calls[last].is_direct and self.computation.has_other_steps(last)))
-
-    def _passes(self, i: int) -> list[int]:
-        """Return the calls that the step of call `i` makes in all passes of a loop."""
-        step = self.calls[i].place, self.calls[i].name
-        return [j for j, call in enumerate(self.calls) if (call.place, call.name) == step]
-
-    def _in_one_function(self, first: int, last: int) -> bool:
-        """Tell whether all wrong calls from `first` to `last` belong to one function that the learner's line calls."""
-        calls = [self.calls[j] for j in range(first, last + 1) if not self.computation.is_right(j) or j == last]
-        return not calls[-1].is_direct and all(call.function == calls[-1].function != "" for call in calls)
-
-    def _source_text(self, source: int, k: int) -> tuple[str, str]:
-        """Return two texts, such as "Line 3 gives the scores" and ", as it should".
-
-        The second text is "" if it is uncertain whether the value is right.
-        """
-        start = f"{self._line(source, self.computation.continues_on_its_line(source))} gives {self._label(source)}"
-        is_arranged = has_same_axes(self.calls[source].value, self.milestones[k].value)
-        is_sure = self.computation.kinds[source] == "same" and is_arranged and not self.milestones[k].is_optional
-        return sentence_case(start), ", as it should" if is_sure else ""
 
     def _other_value(self, wrong: int, following: int) -> str:
         return other_value_text(self.calls[wrong].value, self.milestones[following].value, self.computation.atol)
@@ -321,7 +296,7 @@ class _Explanation:
         same_line = self.calls[source].line == self.calls[later].line
         start = sentence_case(self._line(source, with_operation=same_line))
         where = "on the same line" if same_line else f"on {self._line(later)}"
-        if self._passes(later)[0] <= source:
+        if self.computation.passes(later)[0] <= source:
             where = "in the next pass of the loop"
         sentence = (
             f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
@@ -382,13 +357,3 @@ class _Explanation:
         return any(
             isinstance(v, Tensor) and match(v.detach(), self.milestones[k].value, self.computation.atol) for v in values
         )
-
-    # --- words ------------------------------------------------------------------------------------------
-
-    def _operation(self, i: int) -> str:
-        call = self.calls[i]
-        return operation_text(call.name) if call.is_direct else f"`{call.function}`" if call.function else "a function"
-
-    def _line(self, i: int, with_operation: bool = False) -> str:
-        text = f"line {self.calls[i].line} (`{self.calls[i].code}`)"
-        return f"{self._operation(i)} on {text}" if with_operation else text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -11,6 +12,8 @@ from torch import Tensor
 from utils.exercises.compare import difference_mask
 from utils.exercises.observe import is_float
 from utils.feedback.computation import Computation
+from utils.feedback.milestones import has_same_axes
+from utils.feedback.phrases import operation_text
 from utils.feedback.report import TraceLine
 
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
@@ -44,6 +47,49 @@ def label_text(computation: Computation, i: int) -> str:
     k, kind = computation.reached[i], computation.kinds[i]
     label = "" if k is None else computation.milestones[k].label
     return f"{label}, transposed" if kind == "transposed" else label
+
+
+def operation_name(computation: Computation, i: int) -> str:
+    """Name the operation of a call, or the layer or function that makes the call."""
+    call = computation.calls[i]
+    return operation_text(call.name) if call.is_direct else f"`{call.function}`" if call.function else "a function"
+
+
+def line_text(computation: Computation, i: int, with_operation: bool = False) -> str:
+    """Name the line of a call, such as "line 3 (`y = x + 1`)"."""
+    text = f"line {computation.calls[i].line} (`{computation.calls[i].code}`)"
+    return f"{operation_name(computation, i)} on {text}" if with_operation else text
+
+
+def region_text(computation: Computation, first: int, last: int, follows: bool) -> str:
+    """Name the lines or operations between two calls.
+
+    `follows` tells whether the previous sentence names the same line.
+    """
+    calls, line, operation = computation.calls, partial(line_text, computation), operation_name(computation, last)
+    goes_on = computation.continues_on_its_line(last)
+    if calls[first].line != calls[last].line:
+        return f"the computation from {line(first)} to {line(last, goes_on)}"
+    if first != last and not computation.is_one_function(first, last):
+        if follows:
+            steps = f"from there to {operation}" if goes_on else "after that"
+            return f"the steps {steps} on the same line"
+        return f"the computation up to {line(last, True)}" if goes_on else line(last)
+    if follows:
+        return f"{operation} on the same line"
+    return line(last, goes_on or (calls[last].is_direct and computation.has_other_steps(last)))
+
+
+def source_text(computation: Computation, source: int, k: int) -> tuple[str, str]:
+    """Return two texts, such as "Line 3 gives the scores" and ", as it should".
+
+    The second text is "" if it is uncertain whether the value is right.
+    """
+    where = line_text(computation, source, computation.continues_on_its_line(source))
+    start, milestone = f"{where} gives {label_text(computation, source)}", computation.milestones[k]
+    is_arranged = has_same_axes(computation.calls[source].value, milestone.value)
+    is_sure = computation.kinds[source] == "same" and is_arranged and not milestone.is_optional
+    return sentence_case(start), ", as it should" if is_sure else ""
 
 
 def trace_lines(computation: Computation, wrong_line: int | None, expected: str | None) -> list[TraceLine]:

@@ -7,7 +7,7 @@ calls this method patching.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -79,7 +79,7 @@ class Repairer:
         yield from fitting[0] or fitting[1]
 
     @cached_property
-    def _path(self) -> list[int]:
+    def path(self) -> list[int]:
         """The calls that influence the final result, without calls that influence only correct required milestones."""
         computation = self.computation
         # Only a required milestone shows that a result is right. The answer's own result is wrong.
@@ -92,10 +92,10 @@ class Repairer:
     def _removals(self) -> Iterator[Repair]:
         """Yield repairs that undo a wrong step or remove rounding errors, in the order of the steps."""
         computation = self.computation
-        for i in self._path:
+        for i in self.path:
             same = computation.reached[i]  # the exact value of this milestone removes rounding errors
-            earlier = {same} if computation.is_right(i) else computation.ancestors(i)
-            yield from (Repair(i, k) for k in sorted(earlier - {None, len(computation.milestones) - 1}))
+            earlier = computation.ancestors(i) if not computation.is_right(i) else set() if same is None else {same}
+            yield from (Repair(i, k) for k in sorted(earlier - {len(computation.milestones) - 1}))
 
     def _replacements(self) -> Iterator[Repair]:
         """Yield the other repairs in the order of the steps.
@@ -109,7 +109,7 @@ class Repairer:
         order = sorted(range(last), key=lambda k: (k in reached, k))
         # A correct step inside a layer or model is replaced only if another line uses the step's result.
         own = {i for i, call in enumerate(computation.calls) if call.is_direct} | self._used_on_other_lines()
-        for i in (i for i in self._path if i not in computation.constants):
+        for i in (i for i in self.path if i not in computation.constants):
             is_wrong = not computation.is_right(i)
             allowed = (k for k in order if is_wrong or (i in own and not computation.milestones[k].is_optional))
             yield from (Repair(i, k) for k in allowed if k != computation.reached[i])
@@ -119,16 +119,27 @@ class Repairer:
         return {j for call, used in zip(calls, inputs) for j in used if calls[j].line != call.line}
 
     def _works_on_others(self, repair: Repair) -> bool:
-        step = self.computation.calls[repair.call]
-        for trial in self.others:
-            expected, calls = expected_values(self.probe, trial), self.probe.runner.trace(trial.case)
+        def is_right(trial: Trial, calls: Sequence[TracedCall]) -> bool:
+            expected = expected_values(self.probe, trial)
             if expected is None or len(expected.milestones) != len(self.computation.milestones):
-                continue
-            call = calls[repair.call] if repair.call < len(calls) else None
-            if call is None or (call.name, call.line) != (step.name, step.line):
-                continue
+                return True  # this trial cannot tell
             values = replaced_values(repair, calls, expected.milestones)
-            if not (values and self._is_right(trial, values)):
+            return bool(values) and self._is_right(trial, values)
+
+        return self.holds_on_others([repair.call], is_right)
+
+    def holds_on_others(self, steps: Sequence[int], is_right: Callable[[Trial, Sequence[TracedCall]], bool]) -> bool:
+        """Tell whether a repair of the calls `steps` works on the other trials.
+
+        Args:
+            steps: indices of calls. A trial in which these calls belong to other steps does not count.
+            is_right: tells whether the repair makes a trial right, given its calls.
+        """
+        steps_here = [(c.name, c.line) for c in (self.computation.calls[i] for i in steps)]
+        for trial in self.others:
+            calls = self.probe.runner.trace(trial.case)
+            same = [(calls[i].name, calls[i].line) for i in steps if i < len(calls)] == steps_here
+            if same and not is_right(trial, calls):
                 return False
         return True
 

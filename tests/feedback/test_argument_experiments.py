@@ -1,12 +1,12 @@
-"""Calls of `reshape` that should exchange axes, in answers without a matching misconception."""
+"""Changed arguments, and calls of `reshape` that should exchange axes, without a matching misconception."""
 
 import pytest
 import torch
 
 from tests.feedback.test_departure import answer
 from utils.exercises.exercise import case
+from utils.feedback.argument_experiments import exchanged_axes
 from utils.feedback.diagnose import diagnose
-from utils.feedback.wrong_reshape import exchanged_axes
 
 
 @pytest.fixture
@@ -86,6 +86,26 @@ def test_a_reshape_instead_of_an_exchange_is_named(request, exercise, code, chan
     report = diagnose(exercise, answer(code))
     assert "it cannot exchange axes" in report.message, str(report)
     assert [f"line {n} (" in report.message for n in range(2, 6)] == [n in lines for n in range(2, 6)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x = x / x.norm(dim=-1, keepdim=True)",
+        "x = torch.nn.functional.layer_norm(x, x.shape[-1:])",
+        "x = (x - x.mean(-1, keepdim=True)) / x.std()",
+    ],
+)
+def test_a_step_that_changes_an_argument_is_named(mix_in_heads, step):
+    """A milestone in place of a part of the step can make the result right by coincidence."""
+    report = diagnose(mix_in_heads, answer(f"{step}\n{SPLIT}"))
+    assert f"Without line 2 (`{step}`), this result would be right." in report.message, str(report)
+    assert [line.line for line in report.trace if line.state == "wrong"] == [2]
+
+
+def test_a_changed_argument_is_not_blamed_if_another_mistake_remains(mix_in_heads):
+    report = diagnose(mix_in_heads, answer("x = x / 2\n" + SPLIT.replace("dim=-1", "dim=-2")))
+    assert not report and "Without" not in report.message
 
 
 def test_a_reshape_is_not_blamed_for_another_mistake(mix_in_heads):
