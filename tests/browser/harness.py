@@ -469,11 +469,6 @@ class Notebook:
         """Return the visible text of the cell's outputs."""
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
 
-    def revert_to_file(self) -> None:
-        """Load the cells from the file without Lab's confirmation; the kernel keeps running."""
-        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.revert()")
-        self.page.wait_for_function(_READY)
-
     def save(self, path: Path) -> dict:
         """Save with the keyboard, wait until the server has written the file, and read it."""
         self.page.evaluate(_SAVE)

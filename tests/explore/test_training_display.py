@@ -43,7 +43,6 @@ CELLS = {
     "nothing done": "learn(3, stop=0)",
     "a loop": "fit(1000)",
     "a loop stopped": "print(fit(1000, stop=600).done)",
-    "a loop taken up": "fit(1000, stop=990, first_step=900)",
     "a silent loop": "fit(3, progress=False)",
     "no number": "fit(3, worth=float('nan'))",
 }
@@ -109,13 +108,11 @@ def test_the_loop_shows_itself_and_keeps_a_curve_of_bounded_size(ran, snapshot):
     words, traits, printed = ran["a loop stopped"]
     assert traits["state"]["done"] == 600 == int(printed) and not traits["state"]["running"]
     assert words == snapshot(name="stopped")
-    state = ran["a loop taken up"][1]["state"]
-    assert state["done"] == 990 and [step for step, _ in state["losses"]] == list(range(901, 991))
 
 
 def test_in_a_terminal_it_is_a_bar(capsys):
     assert not is_in_notebook()
-    bar = open_training_display(4, "a parabola", first_step=1)
+    bar = open_training_display(4, "a parabola")
     assert isinstance(bar, TerminalDisplay)
     bar.update(2, 0.5)
     bar.update(4)

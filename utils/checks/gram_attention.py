@@ -353,6 +353,17 @@ def _reference_not_orthogonalised(q, k, r):
     return -area[..., None] * (_dot(k, k)[..., None, :] - sum(along))
 
 
+@wrong_answer
+def _area_without_remainder(q, k, r):
+    """You multiply by |q|²·|r|², which is the squared area only if query and reference are perpendicular. Replace |r|²
+    by the squared length of the part of the reference that is perpendicular to the query.
+    """
+    # Where the area is 0, the height is the whole distance from the query's line, as in answers that avoid 0 / 0.
+    rest = r - (r * F.normalize(q, dim=-1)).sum(-1, keepdim=True) * F.normalize(q, dim=-1)
+    along = [(F.normalize(t, dim=-1) @ k.mT) ** 2 for t in (q, rest)]
+    return -(_dot(q, q) * _dot(r, r))[..., None] * (_dot(k, k)[..., None, :] - sum(along))
+
+
 def _degenerate_case(rand):
     """Return a case with vectors of length 0, and with two references parallel to their queries."""
     q, k, r = (rand(2, 1, 5, 4, scale=0.5) for _ in range(3))
@@ -439,6 +450,15 @@ def _has_room(probe):
     )
 
 
+def _keeps_the_dtype(probe):
+    """Check that float32 vectors give float32 scores: the layer multiplies the weights by float32 values."""
+    vectors = [torch.randn(1, 1, 3, 4, generator=torch.Generator().manual_seed(i)) for i in range(3)]
+    dtypes = {t.dtype for t in collect_tensors(probe.run(case(*vectors)).value)}
+    if dtypes <= {torch.float32}:
+        return None
+    return "The scores of float32 vectors are float64. Return them in the dtype that gram_attention.upcast returns."
+
+
 def _lengths(vectors):
     """Return milestones: the lengths of vectors. `gram_attention.upcast` computes these lengths too."""
     return {f"the lengths of {name.removeprefix('the ')}": t.norm(dim=-1) for name, t in vectors.items()}
@@ -479,7 +499,7 @@ exercise(
     ],
     returns=Float("batch heads query key"),
     differentiable=True,
-    properties=[batch_independent(), _one_at_a_time, _by_matrix_products, _has_room],
+    properties=[batch_independent(), _one_at_a_time, _by_matrix_products, _has_room, _keeps_the_dtype],
     atol=5e-5,
     misconceptions={
         "not-negative": Wrong(
@@ -493,6 +513,7 @@ exercise(
         ),
         "divided-by-a-length-of-0": _divided_by_lengths,
         "reference-as-it-is": _reference_not_orthogonalised,
+        "area-without-remainder": _area_without_remainder,
         "key-norms-along-rows": _norms_along_rows,
         "rows-and-columns-swapped": Wrong(
             lambda q, k, r: _scores_by_triples(q, k, r).mT.contiguous(),

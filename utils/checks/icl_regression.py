@@ -121,10 +121,34 @@ _STATISTICS = {
         f"The question's x is correlated with the x of an example: the mean of their products is {{seen}}, {_EXPECTED}."
         " Sample x_q independently.",
     ),
+    "x_q between prompts": _Statistic(
+        True,
+        0.1,
+        f"Across prompts, the entries of x_q have a standard deviation of {{seen}}, {_EXPECTED}. Sample a new x_q for"
+        " each prompt.",
+    ),
     "mean of x_q": _Statistic(False, 0.16, f"The entries of x_q have a mean of {{seen}}, {_EXPECTED}."),
     "spread of x_q": _Statistic(True, 0.1, f"The entries of x_q have a standard deviation of {{seen}}, {_EXPECTED}."),
     "fourth moment of x_q": _Statistic(False, 0.6, f"The entries of x_q are not normally distributed: {_FOURTH}."),
     "likeness in x_q": _Statistic(False, 0.2, f"The first and the last entry of x_q are correlated: {_INDEPENDENT}"),
+    "mean of x in a prompt": _Statistic(
+        True,
+        0.12,
+        "The mean x of a prompt, times √L, has a standard deviation of {seen}, expected {wanted}. Do not change x after"
+        " it is sampled.",
+    ),
+    "likeness of β and x_q": _Statistic(
+        False,
+        0.12,
+        f"β is correlated with the question's x: the mean of their products is {{seen}}, {_EXPECTED}. Sample β"
+        " independently.",
+    ),
+    "likeness of β and x": _Statistic(
+        False,
+        0.14,
+        f"β is correlated with the x of an example: the mean of their products is {{seen}}, {_EXPECTED}. Sample β"
+        " independently.",
+    ),
     "mean of β": _Statistic(False, 0.12, f"{_BETA} have a mean of {{seen}}, {_EXPECTED}."),
     "β between prompts": _Statistic(
         True,
@@ -141,6 +165,12 @@ _STATISTICS = {
         " deviation of {seen} times the size of a single error, expected about 0. Sample new errors for each prompt.",
     ),
     "mean of the errors": _Statistic(False, 0.1, f"The errors of y have a mean of {{seen}}, {_EXPECTED}."),
+    "mean error in a prompt": _Statistic(
+        True,
+        0.2,
+        "The mean error of a prompt has a standard deviation of {seen} times the expected one. Sample each error"
+        " independently, and do not change the errors afterwards.",
+    ),
     "fourth moment of the errors": _Statistic(False, 0.4, f"The errors of y are not normally distributed: {_FOURTH}."),
     "noise within a prompt": _Statistic(
         True,
@@ -162,12 +192,28 @@ _STATISTICS = {
 _SIZES = torch.tensor([statistic.size for statistic in _STATISTICS.values()])
 SLACK = torch.tensor([statistic.slack for statistic in _STATISTICS.values()], dtype=torch.float64)
 
-_X_STATISTICS = ("mean of x", "spread of x", "fourth moment of x", "likeness in x")
-_X_Q_STATISTICS = ("likeness of x_q and x", "mean of x_q", "spread of x_q", "fourth moment of x_q", "likeness in x_q")
-_BETA_STATISTICS = ("mean of β", "β between prompts", "fourth moment of β", "likeness in β")
+_X_STATISTICS = ("mean of x", "spread of x", "fourth moment of x", "likeness in x", "mean of x in a prompt")
+_X_Q_STATISTICS = (
+    "likeness of x_q and x",
+    "x_q between prompts",
+    "mean of x_q",
+    "spread of x_q",
+    "fourth moment of x_q",
+    "likeness in x_q",
+    "likeness of β and x_q",
+)
+_BETA_STATISTICS = (
+    "likeness of β and x_q",
+    "likeness of β and x",
+    "mean of β",
+    "β between prompts",
+    "fourth moment of β",
+    "likeness in β",
+)
 _Y_STATISTICS = (
     "shared error",
     "mean of the errors",
+    "mean error in a prompt",
     "fourth moment of the errors",
     "noise within a prompt",
     "noise",
@@ -192,23 +238,34 @@ _CONSEQUENCES = {
         *_Y_STATISTICS,
     ),
     "x within a prompt": (*_X_STATISTICS, "likeness of x_q and x", *_BETA_STATISTICS, *_Y_STATISTICS),
-    "spread of x": ("x between prompts", "x within a prompt", *_BETA_STATISTICS, "y_q off β·x_q"),
+    "mean of x": ("mean of x in a prompt",),
+    "spread of x": (
+        "x between prompts",
+        "x within a prompt",
+        "mean of x in a prompt",
+        *_BETA_STATISTICS,
+        "y_q off β·x_q",
+    ),
     "likeness in x": (*_BETA_STATISTICS, *_Y_STATISTICS),
     "x_q among x": ("likeness of x_q and x", "y_q off β·x_q"),
-    "β between prompts": ("mean of β", "fourth moment of β", "likeness in β"),
+    "x_q between prompts": (*_X_Q_STATISTICS, "y_q off β·x_q"),
+    "spread of x_q": ("x_q between prompts", "y_q off β·x_q"),
+    "β between prompts": (*_BETA_STATISTICS,),
+    "mean of the errors": ("mean error in a prompt",),
     "shared error": (
         "mean of the errors",
+        "mean error in a prompt",
         "fourth moment of the errors",
         "noise within a prompt",
         "noise",
         *_BETA_STATISTICS,
         "y_q off β·x_q",
     ),
-    "noise within a prompt": ("fourth moment of the errors", "noise", "y_q off β·x_q"),
+    "noise within a prompt": ("mean error in a prompt", "fourth moment of the errors", "noise", "y_q off β·x_q"),
     "noise": ("y_q off β·x_q",),
 }
 # For each of these statistics, the consequences in _CONSEQUENCES follow only if its value is near 0.
-_ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "β between prompts")
+_ONLY_IF_NEAR_ZERO = ("x between prompts", "x within a prompt", "x_q between prompts", "β between prompts")
 _FLOOR = torch.tensor([2.0 ** (-3 if name in _ONLY_IF_NEAR_ZERO else -12) for name in _STATISTICS], dtype=torch.float64)
 
 
@@ -240,21 +297,29 @@ def measured(z_q, z, y_q, d):
         "x within a prompt": (x - x.mean(dim=1, keepdim=True)).square().mean().sqrt() * (L / (L - 1)) ** 0.5,
         "likeness in x": _correlation(x),
         "mean of x": x.mean(),
+        "mean of x in a prompt": x.mean(dim=1).square().mean().sqrt() * L**0.5,
         "spread of x": x.std(),
         "fourth moment of x": _fourth_moment(x),
         "x_q among x": among.mean(),
         "x_q always among x": among.min(),
         "likeness of x_q and x": (x_q * x).mean(dim=(0, 2)).abs().max(),
         "likeness in x_q": _correlation(x_q),
+        "x_q between prompts": x_q[:, 0].std(dim=0).mean(),
         "mean of x_q": x_q.mean(),
         "spread of x_q": x_q.std(),
         "fourth moment of x_q": _fourth_moment(x_q),
+        "likeness of β and x_q": (beta.mT * x_q).mean(),
+        "likeness of β and x": (beta.mT * x).mean(dim=(0, 2)).abs().max(),
         "mean of β": beta.mean(),
         "β between prompts": (beta.var(dim=0).mean() - noise.square() / (L - d - 1)).clamp_min(0).sqrt(),
         "likeness in β": _correlation(beta.mT),
         "fourth moment of β": _fourth_moment(beta),
         "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
         "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes removes a fraction d / L of the errors
+        # Fitting d slopes also removes a fraction d / L of the variance of a prompt's mean error.
+        "mean error in a prompt": residuals.mean(dim=1).square().mean().sqrt() / noise / ((1 - d / L) / L) ** 0.5
+        if noise > 1e-3
+        else torch.tensor(1.0),
         "fourth moment of the errors": _fourth_moment(residuals) if noise > 1e-3 else torch.tensor(3.0),
         "noise within a prompt": (within.square().sum() / (n * (L - d - 1 + d / L))).sqrt(),
         "noise": noise,
@@ -294,7 +359,7 @@ def _deviations(numbers, n, L, d, noise_std):
     index = {name: i for i, name in enumerate(_STATISTICS)}
     for name, others in _CONSEQUENCES.items():
         if deviations[index[name]] and (name not in _ONLY_IF_NEAR_ZERO or deviations[index[name]] <= -3):
-            deviations[[index[other] for other in others]] = 0.0
+            deviations[[index[other] for other in others if other != name]] = 0.0
     return deviations
 
 

@@ -201,7 +201,8 @@ class Computation:
         for i, call in enumerate(self.calls):
             if right[i] or i in harmless or not all(right[j] or j in views | harmless for j in self.inputs[i]):
                 continue
-            if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i):
+            is_negation = call.name == "neg" and i != final  # the sign may change at any step before the last
+            if (call.name in VIEWS and self._is_part(i)) or self._is_filled_later(i) or is_negation:
                 views.add(i)
             elif final in self.descendants(i):  # ignore computations that do not lead to the result
                 return i

@@ -66,7 +66,9 @@ def find_departure(probe: Probe, wrong: Sequence[Trial]) -> tuple[Trial, Departu
         calls = probe.runner.trace(trial.case) if expected and expected.milestones else []
         if expected and calls:
             computation = Computation(expected, calls, probe.exercise.atol)
-            repairer = Repairer(probe, trial, computation, [t for t in usable if t is not trial])
+            # Cases with a note, such as "with large scores", come first: a repair may fail only under this condition.
+            others = sorted((t for t in usable if t is not trial), key=lambda t: not t.case.note)
+            repairer = Repairer(probe, trial, computation, others)
             departure = _Explanation(computation, trial, repairer).departure()
             if departure:
                 return trial, replace(departure, furthest=computation.furthest_label())
@@ -136,6 +138,8 @@ class _Explanation:
         where = self._region_text(first, wrong, True) if same_line else self._line(wrong, is_clear)
         if same_line and self.computation.passes(first)[0] < source:
             where = where.replace("on the same line", "in the next pass of the loop")
+        elif same_line:
+            where = self._with_later(where, source, wrong)
         received = sorted(self.computation.ancestors(wrong))
         direct = {self.reached[j] for j in self.calls[wrong].inputs if j not in self.computation.constants}
         if len(received) > 1 and direct == {*received}:
@@ -219,9 +223,7 @@ class _Explanation:
         i, k, line = repair.call, repair.milestone, self.calls[repair.call].line
         first = min({*self._wrong_steps(i)} & {*self.computation.descendants(source)}, default=i)
         where = self._region_text(first, i, self.calls[source].line == line)
-        operation = self._operation(i)
-        if operation == self._operation(source):  # the same operation twice
-            where = where.replace(operation, f"the later {operation.removeprefix('the ')}")
+        where = self._with_later(where, source, i)
         if repair.form == "call" and len(self.computation.passes(i)) > 1:
             where += " in this pass of the loop"
         sentence = f"Without {where}, this result would be right."
@@ -231,6 +233,12 @@ class _Explanation:
         later = (m.label for m in self.milestones[k + 1 :] if not (m.is_optional or m.is_leaf))
         start, lines = "".join(self._source_text(source, k)), self._trace_lines(line, None)
         return Departure(f"{start}. {sentence}", lines, name=next(later, None))
+
+    def _with_later(self, text: str, source: int, i: int) -> str:
+        """Call the operation of call `i` "the later division", for example, if call `source` is a division too."""
+        operation = self._operation(i)
+        is_same = operation == self._operation(source)
+        return text.replace(operation, f"the later {operation.removeprefix('the ')}") if is_same else text
 
     def _wrong_steps(self, i: int) -> list[int]:
         """Return call `i` and all calls with wrong results that lead to it."""
@@ -299,7 +307,8 @@ class _Explanation:
         if self.computation.passes(later)[0] <= source:
             where = "in the next pass of the loop"
         sentence = (
-            f"{start} gives {self._label(source)}, as it should, but {self._operation(later)} {where} changes it."
+            f"{start} gives {self._label(source)}, as it should, but"
+            f" {self._with_later(self._operation(later), source, later)} {where} changes it."
         )
         return Departure(sentence, self._trace_lines(self.calls[later].line, None))
 

@@ -79,7 +79,7 @@ def bars(
         together = np.concatenate(list(arrays.values())) if same_scale else array
         if same_scale or k == len(arrays) - 1:
             together = np.concatenate([together, [mark[1]] if mark else [], [limit] if limit is not None else []])
-        _bar_group(axes, array, together, SERIES[k], pitch, size, width)
+        _bar_group(axes, array, together, SERIES[k], size, width)
         axes.set_yticks(range(len(names)), texts if k == 0 else [""] * len(names), size=size)
         if group:
             text, place = token_label(group, 26), axes.transAxes
@@ -104,9 +104,7 @@ def _parse_reference(reference: Any) -> tuple[str, float] | None:
     return str(name), float(parse_numbers(value, "reference", [0], "a number or a (name, number) pair"))
 
 
-def _bar_group(
-    axes: Axes, array: np.ndarray, together: np.ndarray, colour: str, pitch: float, size: float, width: float
-) -> None:
+def _bar_group(axes: Axes, array: np.ndarray, together: np.ndarray, colour: str, size: float, width: float) -> None:
     texts = [number_text(x) for x in array]
     low, high = min(0.0, together.min()), max(0.0, together.max())
     room = (max(text_width(text, size) for text in texts) + 0.1) / width  # the numbers need this fraction of the width

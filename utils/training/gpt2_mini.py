@@ -13,7 +13,6 @@ parameters that determine where layer 0's heads attend.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -226,34 +225,16 @@ def _stored_tensors(model: GPT2LMHeadModel, ids: Tensor) -> dict[str, Float[Tens
     return tensors | {"wte.rows": wte[:-1].clone(), "wte.other": wte[-1].clone(), "wte.ids": ids.int()}
 
 
-def load(folder: Path, recipe: GPT2MiniRecipe) -> tuple[GPT2LMHeadModel, Int[Tensor, "n_ids"]]:
-    """Load the files that `save` wrote: the compact model, and the ids of its tokens."""
-    from safetensors.torch import load_file
-
-    tensors = load_file(folder / "model.safetensors")
-    ids, rows, other = (tensors.pop(f"wte.{part}") for part in ("ids", "rows", "other"))
-    table = torch.cat((rows, other[None]))
-    with torch.random.fork_rng(devices=[]):
-        model = new_model(recipe, len(ids))
-    model.load_state_dict(tensors | {"transformer.wte.weight": table, "lm_head.weight": table})
-    return model.eval(), ids.long()
-
-
 def train_and_publish(
     out: Path = ASSET,
     replace: bool = False,
     recipe: GPT2MiniRecipe = GPT2MiniRecipe(),
     device: str | None = None,
     progress: bool = True,
-    start: Path | None = None,
 ) -> tuple[GPT2Metrics, History]:
     """Train and measure the model, and write it to the folder `out`. With `replace`, `out` may already exist.
 
     After an error, no file is written.
-
-    Args:
-        start: to skip the first part, a folder with its result, as `save` writes it. The folder's `README.md` says how
-            long the first part took.
 
     Returns:
         The metrics, and the history of the second part with the seconds of both parts.
@@ -264,13 +245,10 @@ def train_and_publish(
     out = Path(out)
     require_writable_asset(out, replace=replace)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if start is None:
-        data = first_part_rows(recipe)
-        model, first = train_first_part(recipe, data, progress, device)
-        require_finished(first, recipe.steps)
-        ids, minutes = data.ids, first.seconds / 60
-    else:
-        (model, ids), minutes = load(Path(start), recipe), _read_training_minutes(Path(start))
+    data = first_part_rows(recipe)
+    model, first = train_first_part(recipe, data, progress, device)
+    require_finished(first, recipe.steps)
+    ids, minutes = data.ids, first.seconds / 60
     first_digest = hashlib.sha256(serialize_weights(_stored_tensors(model, ids))).hexdigest()
     data = second_part_rows(recipe, ids)
     model, history = train_second_part(recipe, model, data, progress, device)
@@ -282,11 +260,6 @@ def train_and_publish(
         write_card(stage, "gpt2-mini", device, **card_fields(recipe, len(ids), metrics), **took)
     history.seconds += 60 * minutes
     return metrics, history
-
-
-def _read_training_minutes(folder: Path) -> float:
-    """Read the training time, in minutes, from the card in `folder`."""
-    return float(re.findall(r"took ([\d.]+) minutes", (folder / "README.md").read_text(encoding="utf-8"))[0])
 
 
 def card_fields(recipe: GPT2MiniRecipe, n_ids: int, measured: GPT2Metrics) -> dict[str, object]:

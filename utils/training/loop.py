@@ -65,11 +65,10 @@ def train(
     log_every: int = 10,
     progress: bool = True,
     title: str = "training",
-    first_step: int = 0,
     before_step: Callable[[int], None] | None = None,
     use_cuda_graph: bool = False,
 ) -> History:
-    """Train with `optimiser` on the loss that `step_loss(step)` returns, from step `first_step` to step `steps`.
+    """Train with `optimiser` on the loss that `step_loss(step)` returns, for `steps` steps.
 
     Ctrl-C ends the run, keeps the completed steps, and sets `interrupted` in the history. A model with fewer than a
     million parameters is trained on one thread.
@@ -82,7 +81,6 @@ def train(
         log_every: the number of steps between two readings of the loss. Each reading makes the program wait for a GPU.
             The last loss is always read.
         progress: False shows nothing; True shows a live display in a notebook and a bar in a terminal.
-        first_step: the first step of a resumed run. The schedule still covers all `steps`.
         before_step: called before each step with the step's number, to sample data or take readings.
         use_cuda_graph: True records one step as a CUDA graph and replays it. A small model has dozens of tiny kernels,
             which take longer to launch than to run. `step_loss` is called only in the first few steps, so it must not
@@ -95,9 +93,8 @@ def train(
     optimisers = [optimiser] if isinstance(optimiser, torch.optim.Optimizer) else list(optimiser)
     groups = [group for each in optimisers for group in each.param_groups]
     rates = [float(group["lr"]) for group in groups]
-    shown = open_training_display(steps, title, first_step) if progress else None
+    shown = open_training_display(steps, title) if progress else None
     make_step = (GraphStep if use_cuda_graph else EagerStep)(step_loss, optimisers, clip)
-    history.done = first_step
 
     def look(step: int, loss: Tensor) -> None:
         """Log the loss if logging is due at this step.
@@ -119,7 +116,7 @@ def train(
     small = sum(p.numel() for group in groups for p in group["params"]) < SMALL
     try:
         with one_thread() if small else contextlib.nullcontext():
-            for step in range(first_step, steps):
+            for step in range(steps):
                 if before_step:
                     before_step(step)
                 factor = schedule(step, steps)

@@ -29,13 +29,13 @@ class WritingSample:
 
 
 def open_training_display(
-    steps: int, title: str = "training", first_step: int = 0, sample: WritingSample | None = None
+    steps: int, title: str = "training", sample: WritingSample | None = None
 ) -> NotebookDisplay | TerminalDisplay:
-    """Return the display for a training run from `first_step` to `steps`.
+    """Return the display for a training run of `steps` steps.
 
     Call `update(done, loss)` after each step, and `close()` at the end.
     """
-    return (NotebookDisplay if is_in_notebook() else TerminalDisplay)(steps, title, first_step, sample)
+    return (NotebookDisplay if is_in_notebook() else TerminalDisplay)(steps, title, sample)
 
 
 def is_in_notebook() -> bool:
@@ -47,10 +47,10 @@ def is_in_notebook() -> bool:
 class TerminalDisplay:
     """A tqdm bar with the latest loss, for a terminal."""
 
-    def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
+    def __init__(self, steps: int, title: str, sample: WritingSample | None = None) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=steps, desc=title, unit="step", initial=first, dynamic_ncols=True)
+        self._bar = tqdm(total=steps, desc=title, unit="step", dynamic_ncols=True)
 
     def update(self, done: int, loss: float | None = None) -> None:
         if loss is not None:
@@ -71,12 +71,12 @@ class NotebookDisplay:
             (pairs of step and text) and `running`.
     """
 
-    def __init__(self, steps: int, title: str, first: int = 0, sample: WritingSample | None = None) -> None:
-        self.steps, self.first, self.sample = steps, first, sample
-        self.start = {"steps": steps, "title": title, "first": first}
+    def __init__(self, steps: int, title: str, sample: WritingSample | None = None) -> None:
+        self.steps, self.sample = steps, sample
+        self.start = {"steps": steps, "title": title, "first": 0}
         if sample:
             self.start |= {"prompt": sample.prompt, "right": sample.expected, "lines": min(steps, LINES) + 1}
-        self.done, self.loss, self.losses, self.lines = first, None, [], []
+        self.done, self.loss, self.losses, self.lines = 0, None, [], []
         self.widget: Any = None
         self.began, self.sent = time.monotonic(), 0.0
 
@@ -85,8 +85,8 @@ class NotebookDisplay:
         self.done = done
         if loss is not None:
             self._record_loss(float(loss))
-        every = max(1, round((self.steps - self.first) / LINES))
-        if self.sample and (done in (self.first + 1, self.steps) or (done - self.first) % every == 0):
+        every = max(1, round(self.steps / LINES))
+        if self.sample and (done in (1, self.steps) or done % every == 0):
             self.lines.append([done, self.sample.write()])
         if self.widget is None:
             self._create_widget()
@@ -105,14 +105,14 @@ class NotebookDisplay:
 
     def _record_loss(self, loss: float) -> None:
         self.loss = round(loss, 6) if math.isfinite(loss) else str(loss)
-        apart = math.ceil((self.steps - self.first) / POINTS)
+        apart = math.ceil(self.steps / POINTS)
         if math.isfinite(loss) and (not self.losses or self.done - self.losses[-1][0] >= apart):
             self.losses.append([self.done, self.loss])
 
     def _state(self, running: bool) -> dict[str, Any]:
         state = {"done": self.done, "loss": self.loss, "losses": [*self.losses], "lines": [*self.lines]}
         if running:  # the final state has no remaining time, so it does not depend on the speed
-            share = (self.steps - self.done) / (self.done - self.first)
+            share = (self.steps - self.done) / self.done
             state["left"] = round((time.monotonic() - self.began) * share, 1)
         return {**state, "running": running}
 

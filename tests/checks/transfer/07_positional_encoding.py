@@ -82,3 +82,14 @@ def rotate_texts(x, base):
         result[..., 2 * i] = a * angles.cos() - b * angles.sin()
         result[..., 2 * i + 1] = a * angles.sin() + b * angles.cos()
     return result
+
+
+# %% rotate_texts/first-half right: d checked as the task promises
+def rotate_texts(x, base):
+    d = x.shape[-1]
+    assert d % 4 == 0
+    head, tail = x.chunk(2, -1)
+    n = d // 2
+    t = torch.arange(x.shape[1])[:, None] * base ** (-2 * torch.arange(n // 2) / n)
+    u, v = head[..., ::2], head[..., 1::2]
+    return torch.cat([torch.stack([u * t.cos() - v * t.sin(), u * t.sin() + v * t.cos()], -1).flatten(-2), tail], -1)

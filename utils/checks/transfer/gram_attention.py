@@ -55,11 +55,20 @@ def _root(sizes):
     return -sizes.clamp(min=0).sqrt()
 
 
+def _zero_case(rand):
+    """Return a case with a query, a key and references of length 0."""
+    q, k, r = (rand(4, 4, 3) for _ in range(3))
+    q[0, 1], k[2, 0], r[1] = 0, 0, 0
+    return case(q, k, r, note="with a query, a key and references of length 0")
+
+
 def _by_loop(reference, turn=lambda t: t):
     """Return an oracle that computes one score at a time. `reference` returns the reference of a pair."""
 
     def answer(q, k, r):
         q, k, r = turn(q), turn(k), turn(r)
+        if q.shape[-1] < 2:  # the task excludes this width, so no case may have it
+            raise ValueError("d must be at least 2; got 1")
         seq = range(q.shape[1])
         rows = [torch.stack([-_squared_volume(q[:, i], k[:, j], reference(r, i, j)) for j in seq], -1) for i in seq]
         return torch.stack(rows, dim=1)
@@ -148,7 +157,8 @@ transfer_family(
     "span_scores",
     lesson=LessonTask("the score is minus the squared volume of query i, key j and reference i", _score),
     cases=lambda rand: [
-        case(*(rand(*shape) for _ in range(3))) for shape in ((2, 3, 4), (3, 2, 5), (4, 5, 3), (2, 6, 3))
+        *(case(*(rand(*shape) for _ in range(3))) for shape in ((2, 3, 4), (3, 2, 5), (4, 5, 3), (2, 6, 3))),
+        _zero_case(rand),
     ],
     returns=Float("batch query key"),
     properties=[batch_independent()],

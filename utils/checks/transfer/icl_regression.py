@@ -127,7 +127,8 @@ def _first_answer(x_q, x, y):
 
 def _cases(rand):
     sizes = ((3, 2, 6, 4), (4, 1, 7, 2), (2, 3, 4, 3), (5, 2, 5, 1))
-    return [case(rand(n, queries, d), rand(n, L, d), rand(n, L, 1)) for n, queries, L, d in sizes]
+    usual = [case(rand(n, queries, d), rand(n, L, d), rand(n, L, 1)) for n, queries, L, d in sizes]
+    return [*usual, case(rand(2, 3, 4), rand(2, 5, 4), rand(2, 5, 1, scale=9.0), note="with large y")]
 
 
 transfer_family(
@@ -286,6 +287,11 @@ transfer_family(
                     ),
                     "large-errors-dropped": _descend.replace(force=lambda left: left * (left.abs() <= 1)).wrong(
                         "You leave out the examples with large errors. Their derivative is not 0: it is 1 or −1."
+                    ),
+                    "gradient-limited": Wrong(
+                        lambda x_q, x, y: x_q @ _clip(x.mT @ y / x.shape[1]),
+                        "You limit the entries of the gradient. Limit each example's error before you multiply by x and"
+                        " take the mean.",
                     ),
                     "product-limited": Wrong(
                         lambda x_q, x, y: x_q @ _clip(x * y).mean(1, keepdim=True).mT,

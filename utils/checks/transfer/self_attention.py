@@ -66,13 +66,20 @@ def _oracle(score):
     return answer
 
 
-def _milestones(score, turn=lambda x: x):
-    """Return the milestones. `score` computes scores from queries and keys; `turn` converts x to [batch, seq, d_in]."""
+def _milestones(score, turn=lambda x: x, earlier=lambda q, k: {}):
+    """Return the milestones.
+
+    Args:
+        score: computes the final scores from queries and keys.
+        turn: converts x to [batch, seq, d_in].
+        earlier: computes the milestones between the values and the final scores from queries and keys.
+    """
 
     def values(x, W_query, W_key, W_value):
         q, k, v = (turn(x) @ matrix for matrix in (W_query, W_key, W_value))
-        scores = score(q, k)
-        steps = {"the queries": q, "the keys": k, "the values": v, "the scores": scores, **softmax_values(scores)}
+        before, scores = earlier(q, k), score(q, k)
+        final = "the capped scores" if before else "the scores"
+        steps = {"the queries": q, "the keys": k, "the values": v, **before, final: scores, **softmax_values(scores)}
         return {**steps, "the context vectors": turn(scores.softmax(-1) @ v)}
 
     return values
@@ -156,7 +163,7 @@ transfer_family(
             clause="the divided scores are capped with `2 * tanh(s / 2)`",
             oracle=_oracle(_capped),
             returns=Float("batch seq d_out"),
-            milestones=_milestones(_capped),
+            milestones=_milestones(_capped, earlier=lambda q, k: {"the divided scores": _scaled(q, k)}),
             misconceptions=_mistakes(
                 _capped,
                 **{
@@ -169,6 +176,9 @@ transfer_family(
                         _mix.replace(score=lambda q, k: torch.tanh(_scaled(q, k) / CAP)),
                         "Your capped scores lie between -1 and 1. Multiply the tanh by 2, so that small scores stay"
                         " nearly the same.",
+                    ),
+                    "clamped": _mix.replace(score=lambda q, k: _scaled(q, k).clamp(-CAP, CAP)).wrong(
+                        "You cut off scores below -2 and above 2. 2 * tanh(s / 2) also changes the scores in between."
                     ),
                     "cap-of-1": Wrong(
                         _mix.replace(score=lambda q, k: CAP * torch.tanh(_scaled(q, k))),

@@ -39,6 +39,12 @@ def _softmax(scores):
     return F.softmax(scores, dim=-1)
 
 
+def _softmax_with_unshifted_nothing(scores):
+    """Shift the scores, but not the appended score of 0."""
+    exponentials = (scores - scores.amax(-1, keepdim=True)).exp()
+    return exponentials / (1 + exponentials.sum(-1, keepdim=True))
+
+
 def _softmax_with_nothing(scores):
     """Append a score of 0, apply the softmax, then drop the weight of the appended score."""
     return F.softmax(F.pad(scores, (0, 1)), dim=-1)[..., :-1]
@@ -328,6 +334,10 @@ transfer_family(
                     ).wrong(
                         "Your additional score is 1, but it should be 0. A score of 0 adds 1 to the sum of the"
                         " exponentials."
+                    ),
+                    "nothing-not-shifted": _attend.replace(normalise=_softmax_with_unshifted_nothing).wrong(
+                        "You subtract the largest score from the scores, but not from the additional score of 0. After"
+                        " the subtraction, it is minus the largest score, and its exponential is no longer 1."
                     ),
                     "always-half": _attend.replace(normalise=lambda scores: F.softmax(scores, -1) / 2).wrong(
                         "The additional score always gets a weight of one half. It should get the weight that the"

@@ -76,8 +76,9 @@ def draw(
 class PromptBuffer:
     """A buffer of prompts for training. It samples many batches at a time and returns one batch for each step.
 
-    Each refill has its own seed, so that a run can resume at any step. The position in the buffer is a tensor on the
-    device. A recorded CUDA graph (see `utils.training.loop`) can therefore move to the next batch without the CPU.
+    Each refill has its own seed, so the prompts of a step do not depend on earlier steps. The position in the buffer is
+    a tensor on the device. A recorded CUDA graph (see `utils.training.loop`) can therefore move to the next batch
+    without the CPU.
     """
 
     def __init__(self, config: RegressionConfig, device: torch.device, bulk: int = 32) -> None:
@@ -87,7 +88,7 @@ class PromptBuffer:
         self.buffered: Prompts | None = None
 
     def refill(self, step: int) -> None:
-        """Prepare for step `step`. Sample new batches if the buffer is used up, or if a run starts or resumes."""
+        """Prepare for step `step`. Sample new batches if the buffer is used up, or if a run starts."""
         if self.buffered is not None and step % self.bulk:
             return
         c = self.config

@@ -46,10 +46,6 @@ class ErrorCurves:
         """Return the mean over the repeats."""
         return self.errors[name].mean(dim=0)
 
-    def band(self, name: str) -> tuple[Float[Tensor, "lengths"], Float[Tensor, "lengths"]]:
-        """Return the minimum and the maximum over the repeats."""
-        return self.errors[name].amin(dim=0), self.errors[name].amax(dim=0)
-
 
 def error_curves(
     methods: Mapping[str, Estimator],

@@ -1,4 +1,4 @@
-"""Train, save, load and resume a run."""
+"""Train, save and load a run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class Run:
     matrix_steps: list[int] = field(default_factory=list)
     qk: Float[Tensor, "readings layers heads D D"] = field(default_factory=lambda: torch.zeros(0))
     ov: Float[Tensor, "readings layers heads D"] = field(default_factory=lambda: torch.zeros(0))
-    optimiser_state: dict[int, dict[str, Any]] | None = field(default=None, repr=False)
 
     _LISTS = ("loss_steps", "losses", "validation_steps", "validation_losses", "dynamics_steps", "matrix_steps")
     _TENSORS = ("w", "mu", "qk", "ov")
@@ -58,12 +57,8 @@ class Run:
         """True if all steps of the configuration are done."""
         return self.done >= self.config.total_steps
 
-    def resume(self, progress: bool = True) -> Run:
-        """Continue the run from its last step to the end. The result is the same as without an interruption."""
-        return self if self.finished else _continue_run(self, progress)
-
     def save(self, path: str | Path) -> Path:
-        """Save the run in one `.safetensors` file: weights, readings and optimiser state as tensors, the rest as JSON.
+        """Save the run in one `.safetensors` file: weights and readings as tensors, the rest as JSON.
 
         The file is written atomically and contains no pickled objects.
         """
@@ -72,8 +67,6 @@ class Run:
         path = _run_path(path)
         tensors = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         tensors |= {f"read.{name}": getattr(self, name) for name in self._TENSORS}
-        for index, values in (self.optimiser_state or {}).items():
-            tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in values.items()}
         metadata = {name: getattr(self, name) for name in ("done", "interrupted", "seconds", *self._LISTS)}
         metadata |= {"config": asdict(self.config), "model": type(self.model).__name__}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,13 +110,8 @@ class Run:
             )
         except RuntimeError as error:
             raise ValueError(f"{path} does not fit {type(model).__name__}.{advice} ({error})") from None
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith("optimiser."):
-                _, index, key = name.split(".", 2)
-                state.setdefault(int(index), {})[key] = value
         readings = {name: tensors[f"read.{name}"] for name in cls._TENSORS}
-        return cls(config, model, **metadata, **readings, optimiser_state=state or None)
+        return cls(config, model, **metadata, **readings)
 
 
 def stored(n_head: int = 2, seed: int = 0, kind: str = "heads") -> Run:
@@ -157,7 +145,7 @@ def stored_study() -> dict[str, dict[str, Any]]:
 def train(config: RegressionConfig, model: nn.Module | None = None, progress: bool = True) -> Run:
     """Train a layer on regression prompts, with new prompts at each step.
 
-    Ctrl-C ends the run and keeps the completed steps; `Run.resume` continues it.
+    Ctrl-C ends the run and keeps the completed steps.
 
     Args:
         model: any module that maps `(z_q, z)` to [n, queries, 1]. None builds the model from the configuration. A given
@@ -165,17 +153,10 @@ def train(config: RegressionConfig, model: nn.Module | None = None, progress: bo
             are recorded.
         progress: False shows nothing.
     """
-    return _continue_run(Run(config, build_model(config) if model is None else model), progress)
-
-
-def _continue_run(run: Run, progress: bool) -> Run:
-    config, model = run.config, run.model
+    run = Run(config, model := build_model(config) if model is None else model)
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model.to(device).train()
     supply, optimiser = PromptBuffer(config, device), _optimiser(config, model, device)
-    if run.optimiser_state:
-        held = optimiser.state_dict()
-        optimiser.load_state_dict({"state": run.optimiser_state, "param_groups": held["param_groups"]})
     log = _RunRecorder(run, device)
 
     def before(step: int) -> None:
@@ -196,14 +177,11 @@ def _continue_run(run: Run, progress: bool) -> Run:
         log_every=config.log_every,
         progress=progress,
         title=f"{config.n_head} head{'s' * (config.n_head > 1)}",
-        first_step=run.done,
         before_step=before,
         use_cuda_graph=device.type == "cuda",
     )
-    run.loss_steps += history.steps
-    run.losses += history.losses
-    run.done, run.interrupted, run.seconds = history.done, history.interrupted, run.seconds + history.seconds
-    run.optimiser_state = optimiser.state_dict()["state"]
+    run.loss_steps, run.losses = history.steps, history.losses
+    run.done, run.interrupted, run.seconds = history.done, history.interrupted, history.seconds
     model.to("cpu").eval()
     log.close()
     return run
@@ -243,24 +221,20 @@ class _RunRecorder:
         generator = torch.Generator().manual_seed(VALIDATION_SEED)
         self.validation_prompts = draw(2000, c.length, c.d, c.noise_std, 1, generator, scales=c.scales).to(device)
         self.has_heads = all(hasattr(layer, "q_proj") for layer in getattr(run.model, "layers", [run.model]))
-        self.dynamics = [*zip(run.w, run.mu)]
-        self.matrices = [*zip(run.qk, run.ov)]
+        self.dynamics, self.matrices = [], []
 
     def take_readings(self, step: int, last: bool = False) -> None:
         """Take the readings that are due, or all readings if `last` is True."""
         run, c = self.run, self.run.config
 
-        def due(every: int, steps: list[int]) -> bool:
-            return last or (step % every == 0 and (not steps or steps[-1] < step))
-
-        if due(c.validate_every, run.validation_steps):
+        if last or step % c.validate_every == 0:
             run.validation_steps.append(step)
             run.validation_losses.append(mean_squared_error(run.model, self.validation_prompts))
-        if self.has_heads and due(c.dynamics_every, run.dynamics_steps):
+        if self.has_heads and (last or step % c.dynamics_every == 0):
             run.dynamics_steps.append(step)
             qk, ov = self._products()
             self.dynamics.append((qk.diagonal(dim1=-2, dim2=-1)[..., :-1].mean(-1), ov[..., -1]))
-        if self.has_heads and due(c.matrices_every, run.matrix_steps):
+        if self.has_heads and (last or step % c.matrices_every == 0):
             run.matrix_steps.append(step)
             self.matrices.append(self._products())
 

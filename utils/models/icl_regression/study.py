@@ -121,7 +121,6 @@ def run_missing() -> None:
         run = train_run(name, seed)
         results[f"{name} {seed}"] = measure(name, run)
         if seed == 0 and name in STACKS:
-            run.optimiser_state = None
             run.save(ASSETS / f"{name}-2-seed-0")
         lines = [f"{json.dumps(key)}: {json.dumps(result)}" for key, result in results.items()]
         write_atomically(STUDY, ("{\n" + ",\n".join(lines) + "\n}\n").encode())

@@ -211,7 +211,7 @@ def mix_texts(x: Tensor) -> Tensor:
     return torch.stack(results)
 
 
-# %% mix_texts/mean-product wrong (difference milestone): divides by the square root of d
+# %% mix_texts/mean-product wrong (misconception root-of-d): divides by the square root of d
 def mix_texts(x: Tensor) -> Tensor:
     """Return the context vectors of all texts, as your task says."""
     scores = x @ x.transpose(-2, -1) / x.shape[-1] ** 0.5

@@ -86,7 +86,7 @@ def answer_after_descent(x_q, x, y):
     return x_q @ (x.mT @ small) / x.shape[1]
 
 
-# %% answer_after_descent/huber wrong (misconception as-in-the-lesson): subtle, limits the gradient and not the errors: right if the step is small
+# %% answer_after_descent/huber wrong (misconception gradient-limited): subtle, limits the gradient and not the errors: right if the step is small
 def answer_after_descent(x_q, x, y):
     gradient = -(x * y).mean(dim=1, keepdim=True)
     return -(x_q @ gradient.clamp(-1, 1).mT)
@@ -151,3 +151,52 @@ def kernel_estimator(
             continue
         answer = answer + b * torch.softmax(a * scores, dim=-1) @ y
     return answer
+
+
+# %% sample_regression wrong (property drawn_otherwise): same question in all prompts
+def sample_regression(n, L, d, noise_std, generator=None):
+    x = torch.randn(n, L, d, generator=generator)
+    xq = torch.randn(1, 1, d, generator=generator).expand(n, 1, d)
+    beta = torch.randn(n, d, 1, generator=generator)
+    y = x @ beta + noise_std * d**0.5 * torch.randn(n, L, 1, generator=generator)
+    return torch.cat([xq, torch.zeros(n, 1, 1)], -1), torch.cat([x, y], -1), xq @ beta
+
+
+# %% sample_regression wrong (property drawn_otherwise): the examples of a prompt centred
+def sample_regression(n, L, d, noise_std, generator=None):
+    x = torch.randn(n, L, d, generator=generator)
+    x = x - x.mean(1, keepdim=True)
+    xq = torch.randn(n, 1, d, generator=generator)
+    beta = torch.randn(n, d, 1, generator=generator)
+    y = x @ beta + noise_std * d**0.5 * torch.randn(n, L, 1, generator=generator)
+    return torch.cat([xq, torch.zeros(n, 1, 1)], -1), torch.cat([x, y], -1), xq @ beta
+
+
+# %% sample_regression wrong (property drawn_otherwise): beta is the question's x
+def sample_regression(n, L, d, noise_std, generator=None):
+    x = torch.randn(n, L, d, generator=generator)
+    xq = torch.randn(n, 1, d, generator=generator)
+    beta = xq.mT
+    y = x @ beta + noise_std * d**0.5 * torch.randn(n, L, 1, generator=generator)
+    return torch.cat([xq, torch.zeros(n, 1, 1)], -1), torch.cat([x, y], -1), xq @ beta
+
+
+# %% sample_regression wrong (property drawn_otherwise): same question, expand, sampled with shape [d]
+def sample_regression(n, L, d, noise_std, generator=None):
+    x = torch.randn(n, L, d, generator=generator)
+    beta = torch.randn(n, d, generator=generator)
+    y = torch.einsum("nld,nd->nl", x, beta) + noise_std * d**0.5 * torch.randn(n, L, generator=generator)
+    xq = torch.randn(d, generator=generator).expand(n, 1, d)
+    yq = torch.einsum("nld,nd->nl", xq, beta)
+    return torch.cat([xq, torch.zeros(n, 1, 1)], -1), torch.cat([x, y[..., None]], -1), yq[..., None]
+
+
+# %% sample_regression wrong (property drawn_otherwise): noise with mean 0 in each prompt
+def sample_regression(n, L, d, noise_std, generator=None):
+    x = torch.randn(n, L, d, generator=generator)
+    xq = torch.randn(n, 1, d, generator=generator)
+    beta = torch.randn(n, d, 1, generator=generator)
+    e = torch.randn(n, L, 1, generator=generator)
+    e = e - e.mean(1, keepdim=True)
+    y = x @ beta + noise_std * d**0.5 * e
+    return torch.cat([xq, torch.zeros(n, 1, 1)], -1), torch.cat([x, y], -1), xq @ beta

@@ -101,3 +101,43 @@ def gram_determinant(
         + g[..., 0, 2] * (g[..., 0, 1] * g[..., 1, 2] - g[..., 1, 1] * g[..., 0, 2])
     )
     return torch.where(det < 1e-5, torch.zeros_like(det), det)
+
+
+# %% gram_scores wrong (misconception area-without-remainder): area without the perpendicular, minus outside
+def gram_scores(q, k, r):
+    q, k, r = gram_attention.upcast(q, k, r)
+    qq, kk, rr = ((t * t).sum(-1) for t in (q, k, r))
+    safe = qq.clamp(min=1e-20)
+    rest = r - ((r * q).sum(-1) / safe)[..., None] * q
+    rest_sq = (rest * rest).sum(-1).clamp(min=1e-20)
+    along = (q @ k.mT) ** 2 / safe[..., None]
+    across = (rest @ k.mT) ** 2 / rest_sq[..., None]
+    height = kk[..., None, :] - along - across
+    return -(qq * rr)[..., None] * height
+
+
+# %% gram_scores wrong (property one_at_a_time): height not squared area
+def gram_scores(q, k, r):
+    q, k, r = gram_attention.upcast(q, k, r)
+    d = lambda a, b: (a * b).sum(-1, keepdim=True)
+    p = r - d(r, q) / d(q, q).clamp(min=1e-20) * q
+    h = d(k, k).mT - (q @ k.mT) ** 2 / d(q, q).clamp(min=1e-20) - (p @ k.mT) ** 2 / d(p, p).clamp(min=1e-20)
+    return -d(q, q) * p.norm(dim=-1, keepdim=True) * h
+
+
+# %% gram_scores wrong (property keeps_the_dtype): double
+def gram_scores(q, k, r):
+    q, k, r = (t.double() for t in gram_attention.upcast(q, k, r))
+    d = lambda a, b: (a * b).sum(-1)
+    qq, kk, rr, qr = d(q, q)[..., None], d(k, k)[..., None, :], d(r, r)[..., None], d(r, q)[..., None]
+    qk, rk = q @ k.mT, r @ k.mT
+    return -(qq * kk * rr + 2 * qk * rk * qr - qq * rk**2 - kk * qr**2 - rr * qk**2)
+
+
+# %% gram_scores wrong (misconception area-without-remainder): area without the perpendicular (|q|^2|r|^2)
+def gram_scores(q, k, r):
+    q, k, r = gram_attention.upcast(q, k, r)
+    d = lambda a, b: (a * b).sum(-1, keepdim=True)
+    p = r - d(r, q) / d(q, q).clamp(min=1e-20) * q
+    h = d(k, k).mT - (q @ k.mT) ** 2 / d(q, q).clamp(min=1e-20) - (p @ k.mT) ** 2 / d(p, p).clamp(min=1e-20)
+    return -d(q, q) * d(r, r) * h
