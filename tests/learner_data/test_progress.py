@@ -247,7 +247,7 @@ def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_pa
     store.write_text(json.dumps(here), encoding="utf-8")
     other = tmp_path / "other.json"
     other.write_text(json.dumps(there), encoding="utf-8")
-    assert progress.merge_progress(other) == 2
+    assert progress.merge_progress(other).n_passed == 2
     expected = {
         "row_sums": entry("failed", 3, "05") | {"status": "passed", "tries": 5},
         "only_here": entry("failed", 1, "01"),
@@ -257,7 +257,7 @@ def test_two_files_are_combined_and_a_second_merge_changes_nothing(store, tmp_pa
     (answer,) = read_answers().values()
     assert (answer["right"], answer["last"]["right"]) == (False, True)
     before = store.read_bytes()
-    assert progress.merge_progress(other) == 0 and store.read_bytes() == before
+    assert progress.merge_progress(other).n_passed == 0 and store.read_bytes() == before
     other.write_bytes(before)
     store.write_text(json.dumps(there), encoding="utf-8")
     progress.merge_progress(other)

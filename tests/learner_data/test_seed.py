@@ -5,8 +5,10 @@ import re
 import shutil
 
 import pytest
+from typer.testing import CliRunner
 
 from utils import lessons
+from utils.cli.commands import app
 from utils.exercises.exercise import Float, case, family_members, find_exercise
 from utils.feedback.transfer_families import LessonTask, TaskNote, find_own_exercise, member, task, transfer_family
 from utils.learner_data import seed as module
@@ -74,15 +76,31 @@ def test_instructors_get_the_first_member_in_solutions(monkeypatch, own_machine)
     assert learner_seed() == FIXED and not own_machine.exists()
 
 
-def test_a_merge_keeps_the_own_seed_and_takes_over_a_seed_if_there_is_none(tmp_path, own_machine, monkeypatch):
+PASSED = {"simplified_attention": {NAME: {"status": "passed", "tries": 1, "when": ""}}}
+OTHER = {"start_here": {"row_sums": {"status": "passed", "tries": 1, "when": ""}}}
+
+
+@pytest.mark.parametrize("mine, theirs, expected", [
+    (OTHER, PASSED, "ABCDEF"), (PASSED, PASSED, "QRSTUV"), (PASSED, OTHER, "QRSTUV"), (OTHER, OTHER, "QRSTUV")
+])  # fmt: skip
+def test_a_merge_selects_the_seed_of_the_passed_transfer_exercises(tmp_path, own_machine, mine, theirs, expected):
     other = tmp_path / "other.json"
-    other.write_text(json.dumps({"learner": {"seed": "ABCDEF"}}), encoding="utf-8")
-    seed = learner_seed()
-    merge_progress(other)
-    assert learner_seed() == seed
+    other.write_text(json.dumps({"learner": {"seed": "ABCDEF"}, **theirs}), encoding="utf-8")
+    own_machine.write_text(json.dumps({"learner": {"seed": "QRSTUV"}, **mine}), encoding="utf-8")
+    said = [CliRunner().invoke(app, ["progress", "merge", str(other)]).stdout for _ in range(2)]
+    assert learner_seed() == expected and f"the task code {expected}" in said[0]
     own_machine.unlink()
     merge_progress(other)
     assert learner_seed() == "ABCDEF"
+
+
+def test_a_merge_says_nothing_about_a_seed_that_is_not_used(tmp_path, own_machine, monkeypatch):
+    """On a hub, the user name determines the seed."""
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"learner": {"seed": "ABCDEF"}, **PASSED}), encoding="utf-8")
+    learner_seed()
+    monkeypatch.setenv("JUPYTERHUB_USER", "ada")
+    assert len(CliRunner().invoke(app, ["progress", "merge", str(other)]).stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

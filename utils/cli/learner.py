@@ -75,13 +75,21 @@ def _group() -> None:
 def merge(file: Path = typer.Argument(..., help="The progress file from another machine: .progress.json.")) -> None:
     """Add the progress from a file to the progress on this machine. An exercise is passed if it was passed on either
     machine.
+
+    The task code of this machine stays, unless a transfer exercise was passed only on the other machine.
     """
+    from utils.exercises.exercise import all_exercises
     from utils.learner_data import progress
+    from utils.learner_data.seed import learner_seed
 
     with report_errors():
-        n_new = progress.merge_progress(file)
-        new = "1 further exercise is" if n_new == 1 else f"{n_new or 'No'} further exercises are"
+        merged = progress.merge_progress(file, [each.name for each in all_exercises().values() if each.member])
+        new = "1 further exercise is" if merged.n_passed == 1 else f"{merged.n_passed or 'No'} further exercises are"
         typer.echo(f"{new} passed. Your progress is in {progress.progress_path()}.")
+        seeds, current = {merged.own_seed, merged.other_seed} - {None}, learner_seed()
+        if len(seeds) == 2 and current in seeds:  # on a hub, the user name decides
+            (other,) = seeds - {current}
+            typer.echo(f"Your transfer exercises use the task code {current}, not {other}.")
 
 
 @app.command(rich_help_panel=LEARNERS)

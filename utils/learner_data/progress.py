@@ -13,7 +13,7 @@ import functools
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,24 @@ from typing import Any
 from utils import lessons
 from utils.learner_data.attempt_log import append_attempt, log_path, merge_logs
 from utils.learner_data.folder import belongs_to_user, learner_folder
-from utils.learner_data.progress_entries import STATES, is_answer, is_entry, is_review, is_sitting
+from utils.learner_data.merging import Merged, is_progress, merge_tables
+from utils.learner_data.progress_entries import (
+    ANSWERS,
+    LAST_ATTEMPT,
+    LEARNER,
+    OTHER_TABLES,
+    REVIEWS,
+    SITTINGS,
+    get_seed,
+    is_answer,
+    is_entry,
+    is_sitting,
+    open_table,
+)
 from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
 NAME = ".progress.json"
-# Keys of the file that are not names of lessons. LAST_ATTEMPT is the key of the last attempt's time. The log does not
-# contain this time: it contains only the minutes between attempts.
-ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
-_OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
 
@@ -62,7 +71,7 @@ def read_progress() -> ProgressTable:
     return {
         lesson: {name: entry for name, entry in entries.items() if is_entry(entry)}
         for lesson, entries in tables.items()
-        if lesson not in (LEARNER, *_OTHER_TABLES)
+        if lesson not in (LEARNER, *OTHER_TABLES)
     }
 
 
@@ -91,7 +100,7 @@ def read_sittings() -> dict[int, dict[str, Any]]:
 
 def _valid_entries(table: str) -> dict[str, dict[str, Any]]:
     entries = _load_or_empty().get(table)
-    is_valid = _OTHER_TABLES[table]
+    is_valid = OTHER_TABLES[table]
     return {name: entry for name, entry in entries.items() if is_valid(entry)} if isinstance(entries, dict) else {}
 
 
@@ -112,7 +121,7 @@ def record_attempt(
     checksum = f"{zlib.crc32(answer.encode(errors='replace')):08x}"
 
     def update(content: dict[str, Any]) -> dict[str, Any] | None:
-        entries = _table(content, lesson)
+        entries = open_table(content, lesson)
         if not is_entry(entries.get(exercise)):
             entries[exercise] = {"status": "todo", "tries": 0, "when": ""}
         entry = entries[exercise]
@@ -147,7 +156,7 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
     answer = {"right": right, "sure": sure, "when": _now()}
 
     def update(content: dict[str, Any]) -> None:
-        answers, question = _table(content, ANSWERS), start["question"]
+        answers, question = open_table(content, ANSWERS), start["question"]
         entry = {"kind": kind, "start": dict(start)}
         first = answers.get(question)
         answers[question] = {**first, **entry, "last": answer} if is_answer(first) else {**entry, **answer}
@@ -161,38 +170,28 @@ def stored_seed(new_seed: str) -> str | None:
     Return None if progress is disabled or the file cannot be written. Without a stored seed, every call would return a
     different seed.
     """
-    seed = _read_seed()
+    seed = get_seed(_load_or_empty())
     if seed is None:
         _update_file(lambda content: _keep_or_set_seed(content, new_seed))
-        seed = _read_seed()
+        seed = get_seed(_load_or_empty())
     return seed
 
 
 def _keep_or_set_seed(content: dict[str, Any], new_seed: str) -> None:
-    if not _is_seed(_table(content, LEARNER).get("seed")):  # another process may have stored a seed
-        content[LEARNER]["seed"] = new_seed
-
-
-def _read_seed() -> str | None:
-    table = _load_or_empty().get(LEARNER)
-    seed = table.get("seed") if isinstance(table, dict) else None
-    return seed if _is_seed(seed) else None
-
-
-def _is_seed(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 6 and value.isascii() and value.isalnum() and value.isupper()
+    if get_seed(content) is None:  # another process may have stored a seed
+        open_table(content, LEARNER)["seed"] = new_seed
 
 
 def record_review(question: str, schedule: Mapping[str, Any]) -> None:
     """Record when a question is due next; see `read_reviews`. Never raises."""
-    _update_file(lambda content: _table(content, REVIEWS).__setitem__(question, dict(schedule)))
+    _update_file(lambda content: open_table(content, REVIEWS).__setitem__(question, dict(schedule)))
 
 
 def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
     """Record a sitting of the inventory; see `read_sittings`. A complete sitting never changes. Never raises."""
 
     def update(content: dict[str, Any]) -> None:
-        sittings = _table(content, SITTINGS)
+        sittings = open_table(content, SITTINGS)
         earlier = sittings.get(str(sitting), {})
         if not (is_sitting(earlier) and earlier["done"]):
             sittings[str(sitting)] = dict(entry)
@@ -200,11 +199,16 @@ def record_sitting(sitting: int, entry: Mapping[str, Any]) -> None:
     _update_file(update)
 
 
-def merge_progress(source: Path) -> int:
-    """Add the content of another progress file to this one. Return the number of newly passed exercises.
+def merge_progress(source: Path, transfer: Collection[str] = ()) -> Merged:
+    """Add the content of another progress file to this one.
 
     An exercise counts as passed if either file says so. Merging a file with the same entries changes nothing. If the
     other file has a log of attempts, its attempts are added to this learner's log.
+
+    Args:
+        source: the other file.
+        transfer: the names of all transfer exercises. If only the other file has passed one of them, its seed replaces
+            this learner's seed; see `merge_tables`.
 
     Raises:
         ValueError: `source` is damaged, or progress is disabled.
@@ -219,63 +223,17 @@ def merge_progress(source: Path) -> int:
         other = _load(source)
     except ValueError:
         other = None
-    if other is None or not _is_progress(other):
+    if other is None or not is_progress(other):
         raise ValueError(f"{source} is damaged or not a progress file. The name of such a file is {NAME}.")
-    before = _count_passed()
-    _replace_content(path, lambda content: _merge_tables(content, other))
+    before, seeds = _count_passed(), [get_seed(_load_or_empty()), get_seed(other)]
+    _replace_content(path, lambda content: merge_tables(content, other, transfer))
     with _exclusive_access(path):
         merge_logs(log_path(path), log_path(source))
-    return _count_passed() - before
-
-
-def _is_progress(content: dict[str, Any]) -> bool:
-    """Tell whether a file is empty, or contains a table of a progress file or the entry of an exercise."""
-    tables = {name: table for name, table in content.items() if isinstance(table, dict)}
-    has_entry = any(is_entry(entry) for table in tables.values() for entry in table.values())
-    return not content or has_entry or LAST_ATTEMPT in content or bool(tables.keys() & {LEARNER, *_OTHER_TABLES})
+    return Merged(_count_passed() - before, *seeds)
 
 
 def _count_passed() -> int:
     return sum(entry["status"] == "passed" for entries in read_progress().values() for entry in entries.values())
-
-
-def _merge_tables(content: dict[str, Any], other: dict[str, Any]) -> None:
-    """Add the tables of `other` to `content`. Of two entries with the same name, the later entry wins.
-
-    For a sitting of the inventory, a complete record wins over an incomplete record. If both records are complete, the
-    earlier record wins, because the later record repeats it. Of two answers to a question, the earlier is the first
-    answer, and the later is the last.
-    """
-    times = [each[LAST_ATTEMPT] for each in (content, other) if isinstance(each.get(LAST_ATTEMPT), str)]
-    if times:
-        content[LAST_ATTEMPT] = max(times)
-    for table, theirs in other.items():
-        if not isinstance(theirs, dict):
-            content.setdefault(table, theirs)
-            continue
-        mine = _table(content, table)
-        for name, entry in theirs.items():
-            is_valid = _OTHER_TABLES.get(table, is_entry)
-            both = [each for each in (mine.get(name), entry) if isinstance(each, dict) and is_valid(each)]
-            complete = [each for each in both if table == SITTINGS and each["done"]]
-            if complete:
-                mine[name] = dict(min(complete, key=lambda each: each["when"]))
-                continue
-            if table == ANSWERS and both:
-                mine[name] = _merge_answers(both)
-                continue
-            mine[name] = dict(max(both, key=lambda each: each["when"])) if both else mine.get(name, entry)
-            if both and table not in _OTHER_TABLES:
-                mine[name]["status"] = min((each["status"] for each in both), key=STATES.index)
-                mine[name]["tries"] = max(each["tries"] for each in both)
-
-
-def _merge_answers(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Combine the records of one question: keep the first answer, and add the last answer if there are several."""
-    first = min(entries, key=lambda each: each["when"])
-    answers = [{name: each[name] for name in ("right", "sure", "when")} for each in entries]
-    last = max((*answers, *(each["last"] for each in entries if "last" in each)), key=lambda each: each["when"])
-    return dict(first) if last["when"] == first["when"] else {**first, "last": last}
 
 
 @functools.cache
@@ -286,7 +244,7 @@ def _migrate_old_files(path: Path) -> None:
     with contextlib.suppress(OSError, ValueError):
         if belongs_to_user(old):
             content = _load(old)
-            _replace_content(path, lambda mine: _merge_tables(mine, content))
+            _replace_content(path, lambda mine: merge_tables(mine, content))
             old.unlink()
             old.with_name(f"{NAME}.lock").unlink(missing_ok=True)
     with contextlib.suppress(OSError):
@@ -309,12 +267,6 @@ def _minutes_between(earlier: object, later: str) -> float | None:
         return None
     minutes = round(pause.total_seconds() / 60, 1)
     return minutes if 0 <= minutes <= LONGEST_PAUSE else None
-
-
-def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(content.get(name), dict):
-        content[name] = {}
-    return content[name]
 
 
 def _load_or_empty() -> dict[str, Any]:

@@ -1,11 +1,30 @@
-"""Recognise valid entries of the progress file. Entries that were damaged or edited are ignored."""
+"""Name the tables of the progress file, and recognise valid entries. Damaged or edited entries are ignored."""
 
 from __future__ import annotations
 
 import math
 from datetime import datetime, timezone
+from typing import Any
 
 STATES = ("passed", "failed", "todo")
+# Keys of the file that are not names of lessons. LAST_ATTEMPT is the key of the last attempt's time. The log does not
+# contain this time: it contains only the minutes between attempts.
+ANSWERS, REVIEWS, SITTINGS, LEARNER, LAST_ATTEMPT = "answers", "reviews", "inventory", "learner", "last_attempt"
+
+
+def open_table(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of the file. If it is missing or damaged, add an empty table first."""
+    if not isinstance(content.get(name), dict):
+        content[name] = {}
+    return content[name]
+
+
+def get_seed(content: dict[str, Any]) -> str | None:
+    """Return the learner's seed in the content of a file, or None if it contains no valid seed."""
+    table = content.get(LEARNER)
+    seed = table.get("seed") if isinstance(table, dict) else None
+    is_valid = isinstance(seed, str) and len(seed) == 6 and seed.isascii() and seed.isalnum() and seed.isupper()
+    return seed if is_valid else None
 
 
 def is_answer(entry: object) -> bool:
@@ -67,3 +86,6 @@ def is_time(value: object) -> bool:
         return isinstance(value, str) and datetime.fromisoformat(value).tzinfo == timezone.utc
     except ValueError:
         return False
+
+
+OTHER_TABLES = {ANSWERS: is_answer, REVIEWS: is_review, SITTINGS: is_sitting}  # functions that recognise a valid entry
