@@ -64,14 +64,25 @@ def test_an_attempt_is_a_changed_answer_up_to_the_first_pass(store):
         assert read_progress()["simplified_attention"]["attn_scores_2"]["tries"] == tries
 
 
-@pytest.mark.parametrize("text", [b"", b"{half", b"[1, 2]", b"\x00\xff"])
-def test_a_damaged_file_is_no_error_and_is_set_aside(store, text):
+@pytest.mark.parametrize("text", [b"", b"{half", b"[1, 2]", b"\x00\xff", b"[" * 200_000])
+def test_a_damaged_file_is_said_once_and_set_aside(store, text, capsys):
     store.parent.mkdir()
-    store.write_bytes(text)
-    assert read_progress() == {}
-    record_attempt("start_here", "row_sums", "passed")
-    assert read_progress()["start_here"]["row_sums"]["status"] == "passed"
+    for name in ("progress.json.damaged", "progress.json.damaged-2"):
+        store.write_bytes(text + b" " * (name == "progress.json.damaged-2"))
+        assert read_progress() == {}
+        record_attempt("start_here", "row_sums", "passed")
+        assert read_progress()["start_here"]["row_sums"]["status"] == "passed"
+        (said,) = capsys.readouterr().out.splitlines()
+        assert f"{store} is damaged" in said and f" {name} " in said
+    assert files_beside(store) == {"progress.json.damaged", "progress.json.damaged-2"}
     assert store.with_name("progress.json.damaged").read_bytes() == text
+
+
+def test_a_file_saved_with_a_byte_order_mark_is_not_damaged(store):
+    """Windows Notepad can add this mark."""
+    record_attempt("start_here", "row_sums", "passed")
+    store.write_bytes(b"\xef\xbb\xbf" + store.read_bytes())
+    assert "row_sums" in read_progress()["start_here"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 The file is `.progress.json` in the folder that `learner_folder` chooses, or the path in COURSE_PROGRESS ("off" disables
 progress). A write replaces the whole file, so a crash leaves either the old file or the new one. Writers hold a lock,
-which the operating system releases when a process dies. A damaged file is renamed, not overwritten. The log of attempts
+which the operating system releases when a process dies. A damaged file is renamed, not overwritten, and the learner is
+told. The log of attempts
 (`attempt_log.py`) is a second file, written under the same lock.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import zlib
@@ -158,7 +160,7 @@ def record_answer(kind: str, start: Mapping[str, Any], right: bool, sure: str) -
     def update(content: dict[str, Any]) -> None:
         answers, question = open_table(content, ANSWERS), start["question"]
         entry = {"kind": kind, "start": dict(start)}
-        first = answers.get(question)
+        first = answers.get(question, {})
         answers[question] = {**first, **entry, "last": answer} if is_answer(first) else {**entry, **answer}
 
     _update_file(update)
@@ -270,10 +272,16 @@ def _minutes_between(earlier: object, later: str) -> float | None:
 
 
 def _load_or_empty() -> dict[str, Any]:
+    """Return the content of the file; empty if it cannot be read. If it is damaged, say so."""
+    path = None
     try:
         path = progress_path()
         return _load(path) if path else {}
-    except (OSError, ValueError):
+    except OSError:
+        return {}
+    except ValueError:
+        if path:
+            _warn_damaged(path, _backup_path(path))
         return {}
 
 
@@ -302,7 +310,9 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
         try:
             content = _load(path)
         except ValueError:
-            os.replace(path, path.with_name(path.name + ".damaged"))
+            backup = _backup_path(path)
+            _warn_damaged(path, backup)
+            os.replace(path, backup)
             content = {}
         attempt = change(content)
         text = json.dumps(content, sort_keys=True)  # with `indent`, json is slow
@@ -314,6 +324,20 @@ def _replace_content(path: Path, change: Callable[[dict[str, Any]], dict[str, An
 @functools.cache
 def _warn_not_saved(path: str, why: str) -> None:
     print(f"Your progress is not saved, because {path} cannot be written: {why}.")
+
+
+def _backup_path(path: Path) -> Path:
+    """Return the path to which a damaged file is renamed. Earlier damaged files stay."""
+    names = (f"{path.name}.damaged{f'-{n}' if n > 1 else ''}" for n in itertools.count(1))
+    return next(backup for name in names if not (backup := path.with_name(name)).exists())
+
+
+@functools.cache
+def _warn_damaged(path: Path, backup: Path) -> None:
+    print(
+        f"Your progress cannot be read, because {path} is damaged: the course keeps this file as {backup.name} and"
+        " starts a new one. If you have a copy, add it with `coginst progress merge COPY`."
+    )
 
 
 @contextlib.contextmanager
@@ -341,9 +365,11 @@ def _load(path: Path) -> dict[str, Any]:
         OSError: the file cannot be read.
     """
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"))
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
+    except RecursionError:
+        raise ValueError(f"{path} contains tables nested too deeply") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} contains no table of lessons")
     return content
