@@ -229,7 +229,9 @@ def test_every_question_of_the_course_has_its_lesson_and_its_context(progress_pa
     assert known["The variance:"].context == "What is the variance? Square −3, −1, 1 and 3, then take the mean."
     assert known["Row starts, column journey:"].context.startswith("You computed the score in row journey, column")
     assert known["Why not divide the scores by their sum, without exp?"].context == ""
-    assert sum(bool(known[text].context) for text in known) > 40
+    contexts = [known[text].context for text, (_, kind) in asked.items() if kind == "predict"]
+    assert all(contexts), "outside its lesson, a prediction can be answered only with its context"
+    assert not re.search(r"(?i)\b(above|below|next cell|in that|folded)\b", "\n".join(contexts))
 
 
 def test_check_imports_no_scheduler():

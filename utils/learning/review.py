@@ -21,7 +21,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -184,11 +183,13 @@ def _questions_of(path: Path) -> Iterator[tuple[str, str]]:
         cells = lessons.read_lesson(path).cells
     except lessons.LessonError:
         return
-    for before, cell in itertools.pairwise(cells):
-        if cell.source.startswith(("explore.predict(", "explore.quiz(")):
+    context = None  # of the last Markdown cell: a figure may be between this cell and the question
+    for cell in cells:
+        if cell.kind == "markdown":
+            context = _CONTEXT.search(cell.source)
+        elif cell.source.startswith(("explore.predict(", "explore.quiz(")):
             with contextlib.suppress(SyntaxError):
                 calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-                context = _CONTEXT.search(before.source) if before.kind == "markdown" else None
                 text = calls[0].args[0] if calls[0].args else None
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
                     yield text.value, re.sub(r"\*([^*]+)\*", r"\1", context[1]) if context else ""
