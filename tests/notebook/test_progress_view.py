@@ -83,6 +83,12 @@ def test_where_to_go_on(progress_path, snapshot):
     at(progress_path, get_mask="2026-01-03T00:00:00+00:00")
     shown = progress()
     assert where() == ("04", "get_mask")
+    record_attempt("simplified_attention", "attn_scores_2", "passed")  # the learner runs the passed cell again
+    shown = progress()
+    assert where() == ("04", "get_mask")
+    at(progress_path, attn_scores_2="2099-01-01T00:00:00+00:00")  # the clock was wrong
+    shown = progress()
+    assert where() == ("04", "get_mask")
     last = lessons.all_lessons()[-1].stem[3:]
     for exercise in all_exercises().values():
         if exercise.lesson in ("causal_attention", last):

@@ -111,8 +111,8 @@ def record_attempt(
 ) -> None:
     """Record the outcome of a check. A passed exercise stays passed. This function raises no exception.
 
-    A check counts as a try if the exercise has not been passed and the answer has changed since the last check. Each
-    try is also added to the log of attempts.
+    A check counts as a try if the exercise has not been passed and the answer has changed since the last check. Only a
+    try changes the time of the exercise, and each try is also added to the log of attempts.
 
     Args:
         lesson, exercise: the names of the lesson and the exercise.
@@ -132,7 +132,8 @@ def record_attempt(
         entry["tries"] += is_attempt
         entry["answer"] = checksum
         entry["status"] = "passed" if "passed" in (status, entry["status"]) else status
-        entry["when"] = _now()
+        if is_attempt:
+            entry["when"] = _now()
         if not is_attempt or findings is None:
             return None
         minutes = _minutes_between(content.get(LAST_ATTEMPT), entry["when"])

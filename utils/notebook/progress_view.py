@@ -103,9 +103,16 @@ class ProgressView:
     def next_exercise(self) -> tuple[LessonProgress, ExerciseProgress] | None:
         """The next open exercise, or None if every exercise has been passed.
 
-        Prefer the lesson of the last try, then later lessons, then earlier lessons.
+        Prefer the lesson of the last try, then later lessons, then earlier lessons. A try in the future, from a time
+        when the clock was wrong, counts as the first try.
         """
-        tried = [(item.last_attempt, n) for n, page in enumerate(self.pages) for item in page.exercises if item.tries]
+        now = self.clock().isoformat()
+        tried = [
+            (item.last_attempt if item.last_attempt <= now else "", n)
+            for n, page in enumerate(self.pages)
+            for item in page.exercises
+            if item.tries
+        ]
         last = max(tried)[1] if tried else 0
         open_ = [
             (page, item)
