@@ -171,10 +171,14 @@ def test_killed_between_two_files_it_leaves_the_old_one_and_no_litter(store, mon
         " 'softmax', 'passed')"
     )
     assert process.wait() == -signal.SIGKILL
-    assert len(files_beside(store)) == 1
+    (unfinished,) = files_beside(store)
     assert list(read_progress()["start_here"]) == ["row_sums"]
+    record_attempt("start_here", "soon", "passed")
+    assert files_beside(store) == {unfinished}, "another process may still be writing this file"
+    old = time.time() - 3600
+    os.utime(store.with_name(unfinished), (old, old))
     record_attempt("start_here", "later", "passed")
-    assert files_beside(store) == set() and set(read_progress()["start_here"]) == {"row_sums", "later"}
+    assert files_beside(store) == set() and set(read_progress()["start_here"]) == {"row_sums", "soon", "later"}
 
 
 def test_a_process_that_hangs_with_the_lock_does_not_stop_others(store, monkeypatch):

@@ -14,6 +14,7 @@ import functools
 import itertools
 import json
 import os
+import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timezone
@@ -40,6 +41,7 @@ from utils.learner_data.progress_entries import (
 from utils.lessons.files import hold_lock, write_atomically
 
 LOCK_TIMEOUT = 2.0  # seconds; a write takes milliseconds, so a process that holds the lock for longer must be stuck
+LONGEST_WRITE = 60  # seconds; on a busy machine with a slow disk, a write without the lock may take this long
 NAME = ".progress.json"
 LONGEST_PAUSE = 60  # minutes; after a longer pause, the log does not say how long the learner was away
 ProgressTable = dict[str, dict[str, dict[str, Any]]]
@@ -353,9 +355,19 @@ def _exclusive_access(path: Path) -> Iterator[None]:
 
     with hold_lock(path.with_name(path.name + ".lock"), LOCK_TIMEOUT, continue_without_lock) as has_lock:
         if has_lock:
-            for unfinished in path.parent.glob(f"{path.name}.*.new"):  # left by a process that was killed while writing
-                unfinished.unlink()
+            _delete_unfinished(path)
         yield
+
+
+def _delete_unfinished(path: Path) -> None:
+    """Delete files that were left by processes that were killed while writing.
+
+    A young file may belong to another process, which writes without the lock.
+    """
+    for unfinished in path.parent.glob(f"{path.name}.*.new"):
+        with contextlib.suppress(FileNotFoundError):  # the other process has just finished this file
+            if time.time() - unfinished.stat().st_mtime > LONGEST_WRITE:
+                unfinished.unlink()
 
 
 def _load(path: Path) -> dict[str, Any]:
