@@ -1,8 +1,10 @@
 """A spoilt lesson, or one cell of it, is put back; nothing that a learner wrote is lost."""
 
+import errno
 import json
 import os
 import shutil
+from unittest.mock import Mock
 
 import pytest
 
@@ -59,10 +61,15 @@ def test_a_whole_lesson(course, again, tmp_path):
     assert kept.read_bytes() == spoilt and str(kept) in said[1]
 
 
-def test_a_lesson_that_is_gone(course, again):
+@pytest.mark.parametrize("name", ["02", f"{STEM}.ipynb"])
+@pytest.mark.parametrize("gone", ["ipynb", "*"])
+def test_a_lesson_that_is_gone(course, again, name, gone):
+    if gone == "*" and not any((module.ROOT / place).is_dir() for place in ("solutions", module.INITIAL_LESSONS)):
+        pytest.skip("the only original is gone too")
     first = (course / f"{STEM}.ipynb").read_bytes()
-    (course / f"{STEM}.ipynb").unlink()
-    again("02")
+    for path in course.glob(f"{STEM}.{gone}"):
+        path.unlink()
+    again(name)
     assert (course / f"{STEM}.ipynb").read_bytes() == first
 
 
@@ -138,6 +145,26 @@ def test_where_the_installation_is_read_only_the_backup_is_with_the_learner(cour
     monkeypatch.setattr(module.os, "access", lambda path, mode: path != module.ROOT)
     said = reset("02", course=course)
     assert str(course / ".reset") in said[1] and len([*(course / ".reset").iterdir()]) == 2
+
+
+def test_a_lesson_that_is_gone_comes_back_in_the_folder_of_the_others(course, tmp_path, monkeypatch):
+    shutil.copy(ROOT / "course" / "03_self_attention.ipynb", course)
+    for path in course.glob(f"{STEM}.*"):
+        path.unlink()
+    monkeypatch.chdir(course)
+    reset("02", backup_folder=tmp_path / "kept")
+    assert cells(course)
+
+
+@pytest.mark.parametrize("number, words", [(errno.EROFS, "Copy"), (errno.EACCES, "Copy"), (errno.ENOSPC, "")])
+def test_a_failed_backup_leaves_no_file_and_names_the_reason(course, tmp_path, monkeypatch, number, words):
+    before = (course / f"{STEM}.ipynb").read_bytes()
+    error = OSError(number, os.strerror(number))
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=error))
+    with pytest.raises(OSError, match=f"{words}.*") as raised:
+        reset("02", course=course, backup_folder=tmp_path / "kept")
+    assert STEM in str(raised.value) and ".new" not in str(raised.value)
+    assert not [*(tmp_path / "kept").iterdir()] and (course / f"{STEM}.ipynb").read_bytes() == before
 
 
 @pytest.mark.parametrize(

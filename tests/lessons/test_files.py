@@ -40,9 +40,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert os.listdir(tmp_path) == ["page.md"]
 
 
-def test_a_file_in_no_folder_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "nowhere" / "page.md", "new")
+@pytest.mark.parametrize("path, error", [("nowhere/page.md", FileNotFoundError), ("folder", OSError), ("", OSError)])
+def test_an_error_names_the_file_and_not_the_temporary_file(tmp_path, monkeypatch, path, error):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error) as raised:
+        write_atomically(path, "new")
+    assert raised.value.filename == (path or ".") and os.listdir(tmp_path) == ["folder"]
 
 
 def test_under_one_lock_one_is_at_work_and_a_late_one_may_give_up_or_go_on(tmp_path):

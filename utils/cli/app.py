@@ -51,8 +51,12 @@ def report_errors() -> Iterator[None]:
             " its permissions."
         )
         raise typer.Exit(2) from None
-    except (ValueError, OSError) as error:
-        print_error(_DISKS.get(getattr(error, "errno", None) or 0, error))
+    except OSError as error:
+        named = f"{error.filename} cannot be read or written: {error.strerror}. Choose another place."
+        print_error(_DISKS.get(error.errno or 0, named if error.filename and error.strerror else error))
+        raise typer.Exit(2) from None
+    except ValueError as error:
+        print_error(error)
         raise typer.Exit(2) from None
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from utils import lessons
 from utils.instructor import build, ipynb
 from utils.instructor.release import INITIAL_LESSONS
-from utils.learner_data.folder import learner_folder
+from utils.learner_data.folder import learner_folder, notebook_folder
 from utils.lessons import ROOT, write_atomically
 
 Page = dict[str, Any]
@@ -25,7 +28,8 @@ def reset(
 
     Args:
         name: the number, stem or file of the lesson.
-        course: the folder of the notebook. Default: the current folder if it contains the lesson, otherwise `course/`.
+        course: the folder of the notebook. Default: the current folder if it contains the lesson, otherwise the folder
+            with the learner's lessons, such as `course/`.
         backup_folder: the folder of the backups. Default: `build/reset`, or a folder of the learner's data if the
             installation cannot be changed, as on a hub.
 
@@ -37,7 +41,7 @@ def reset(
         OSError: a file cannot be read or written. The notebook is then unchanged.
     """
     course = course or _find_folder(name)
-    stem = lessons.find_lesson(name, course).stem
+    stem = _find_stem(name, course)
     path, text = course / f"{stem}.ipynb", course / f"{stem}.md"
     first = _initial_text(stem, course)
     fresh, messages = _make_notebook(first, stem), [f"{path.name} is in its original state again."]
@@ -46,13 +50,40 @@ def reset(
         fresh = _restore_cell(_with_newer_text(_parse_notebook(before, path), path, text), fresh, exercise)
         messages = [f"The cell of `{exercise}` is in its original state again."]
     backup = (backup_folder or _backup_folder(course)) / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    kept = [_keep(file, backup.with_suffix(file.suffix)) for file in (path, text) if file.is_file()]
-    if kept:
-        messages.append(f"Your version is kept as {' and '.join(map(str, kept))}.")
-    write_atomically(path, ipynb.notebook_text(fresh))
-    if text.is_file():  # Jupyter reads the cells from this file, and rejects the file if the notebook is newer
-        write_atomically(text, _to_markdown(fresh) if exercise else first)
+    with _explain_refused_write(course):
+        kept = [_keep(file, backup.with_suffix(file.suffix)) for file in (path, text) if file.is_file()]
+        if kept:
+            messages.append(f"Your version is kept as {' and '.join(map(str, kept))}.")
+        write_atomically(path, ipynb.notebook_text(fresh))
+        if text.is_file():  # Jupyter reads the cells from this file, and rejects the file if the notebook is newer
+            write_atomically(text, _to_markdown(fresh) if exercise else first)
     return [*messages, "If the notebook is open in JupyterLab, choose File ▸ Reload Notebook from Disk."]
+
+
+def _find_stem(name: str, course: Path) -> str:
+    """Return the stem of a lesson. The learner's files may be gone, if the course contains the original.
+
+    Raises:
+        LessonError: there is no such lesson.
+    """
+    for folder in (ROOT / "solutions", ROOT / INITIAL_LESSONS):
+        with contextlib.suppress(lessons.LessonError):
+            return lessons.find_lesson(name, folder).stem
+    return lessons.find_lesson(name, course).stem
+
+
+@contextlib.contextmanager
+def _explain_refused_write(course: Path) -> Iterator[None]:
+    """Say what to do if the block may not write a file. The command has no option for another folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise OSError(
+            f"{error.filename} cannot be written: {error.strerror}. Copy {course} to a folder where you can write, and"
+            " run the command in this folder."
+        ) from None
 
 
 def _backup_folder(course: Path) -> Path:
@@ -62,16 +93,16 @@ def _backup_folder(course: Path) -> Path:
 def _keep(file: Path, backup: Path) -> Path:
     """Copy a file that will be overwritten, and return the path of the copy."""
     backup.parent.mkdir(parents=True, exist_ok=True)
-    backup.write_bytes(file.read_bytes())
+    write_atomically(backup, file.read_bytes())
     return backup
 
 
 def _find_folder(name: str) -> Path:
-    """Return the current folder if it contains the learner's copy of the lesson, otherwise `course/`."""
+    """Return the current folder if it contains the learner's copy of the lesson, otherwise the learner's folder."""
     try:
         here = lessons.find_lesson(name, Path.cwd()).parent
     except (lessons.LessonError, OSError):
-        return ROOT / "course"
+        return notebook_folder()
     return ROOT / "course" if here == ROOT / "solutions" else here
 
 

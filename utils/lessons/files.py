@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -46,14 +47,14 @@ def is_lesson_file(path: Path) -> bool:
 def find_lesson(name: str, folder: str | Path | None = None) -> Path:
     """Return the file of a lesson in `folder` (default: `solutions/`).
 
-    The name can be "simplified_attention", "02_simplified_attention" or "02".
+    The name can be "simplified_attention", "02_simplified_attention", "02", or the name of a file of the lesson.
 
     Raises:
         LessonError: there is no such lesson. The message lists the existing lessons.
     """
-    paths = all_lessons(folder)
+    paths, wanted = all_lessons(folder), re.sub(r"\.(md|ipynb)$", "", name)
     for path in paths:
-        if name in (path.stem, path.stem[:2], path.stem[3:]):
+        if wanted in (path.stem, path.stem[:2], path.stem[3:]):
             return path
     known = f"There are: {', '.join(path.stem[3:] for path in paths) or 'none at all'}."
     if name.isdigit() and paths:
@@ -100,9 +101,11 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     stays, and no temporary file is left.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written. The error names `path`.
     """
     path = Path(path)
+    if not path.name:
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     partial = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     try:
         with open(partial, "xb") as file:  # unlike `tempfile`, `open` gives the file default permissions
@@ -110,6 +113,10 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())  # without this, a power cut may leave an empty file
         os.replace(partial, path)
+    except OSError as error:
+        if error.errno:
+            error.filename = str(path)  # nobody knows the name of the temporary file
+        raise
     finally:
         partial.unlink(missing_ok=True)
 
