@@ -288,6 +288,14 @@ def test_a_file_that_cannot_be_combined_is_one_sentence(store, tmp_path, monkeyp
     assert not store.exists()
 
 
+def test_a_folder_in_place_of_the_own_file_is_one_sentence(store, tmp_path):
+    store.mkdir(parents=True)
+    other = tmp_path / "other.json"
+    other.write_text("{}", encoding="utf-8")
+    done = CliRunner().invoke(app, ["progress", "merge", str(other)])
+    assert done.exit_code == 2 and done.stderr.startswith(f"{store} cannot be read or written: Is a directory.")
+
+
 NO_PROGRESS = [
     {"format": 1, "attempts": [], "questions": [], "inventory": []},
     {"cells": [], "metadata": {"kernelspec": {}}},

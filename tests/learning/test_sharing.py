@@ -139,9 +139,12 @@ def test_without_records_there_is_nothing_to_share(store, monkeypatch, setting):
     assert list(store.parent.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(learner, tmp_path):
-    path = tmp_path / "none" / "learning.json"
-    assert f"{path} cannot be written: No such file or directory." in repr(progress().share(write=True, path=path))
+def test_a_file_that_cannot_be_written_is_one_sentence(learner, tmp_path, capsys):
+    for path, why in ((tmp_path / "none" / "a.json", "No such file or directory"), ("", "Is a directory")):
+        sentence = f"{path or '.'} cannot be written: {why}."
+        assert sentence in repr(progress().share(write=True, path=path))
+        progress().save(path=path)
+        assert sentence in capsys.readouterr().out
 
 
 # --- the parser ---------------------------------------------------------------------------------------

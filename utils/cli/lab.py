@@ -105,7 +105,9 @@ def find_problems(folder: Path) -> list[str]:
 def _first_notebook(folder: Path) -> str:
     notebooks = sorted(path.name for path in folder.glob("*.ipynb"))
     if not notebooks:
-        raise LabError(f"There is no notebook in {folder}. Name the folder that contains 00_start_here.ipynb.")
+        raise LabError(
+            f"There is no notebook in {folder}. Run this command in the folder that contains 00_start_here.ipynb."
+        )
     return notebooks[0]
 
 

@@ -393,4 +393,4 @@ def find_exercise(name: str) -> Exercise:
         raise UnknownExercise(f"{family} has no member {member}. Its members are: {', '.join(filter(None, members))}.")
     close = difflib.get_close_matches(name, known, n=1)
     advice = f"Did you mean {close[0]}?" if close else f"`progress()` lists all {len(known)}."
-    raise UnknownExercise(f"No exercise is called {name}. {advice}")
+    raise UnknownExercise(f"No exercise is called {name if name.strip() else repr(name)}. {advice}")

@@ -251,12 +251,12 @@ def _resolve_exercise(exercise: Any, value: dict, caller: types.FrameType) -> Ex
             return _find_exercise(next((name for name in names if name in written), names[0]))
         raise _BadCall(
             f"No exercise has this value ({type_text(exercise)}) as its answer: write the name of the exercise in"
-            ' quotes, as in hint("context_vec_2").'
+            ' quotes, such as "context_vec_2".'
         )
     if not callable(exercise) or value:
         raise _BadCall(
-            "Name the exercise: write a function or a class without quotes, as in hint(softmax), and a value in quotes,"
-            ' as in hint("context_vec_2").'
+            "Name the exercise: write a function or a class without quotes, such as softmax, and a value in quotes,"
+            ' such as "context_vec_2".'
         )
     return _find_exercise(_exercise_name(exercise))
 

@@ -33,7 +33,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         reason: the kind of verdict, one of `utils.feedback.report.REASONS`.
         misconception: the id of the misconception that matches the answer, or "".
         milestone: the furthest intermediate value that the answer gives, such as "the scores", or "".
-        attempt: the number of this attempt at this exercise, from 1.
+        attempt: the number of this attempt at this exercise, from 1. Each machine counts its own attempts.
         minutes: minutes since the learner's last attempt in the course; None for the first one or after a long pause.
     """
 
@@ -58,7 +58,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_attempts() -> list[Attempt]:
-    """Return the logged attempts of this learner, the oldest first. Ignore lines that are damaged or were edited."""
+    """Return the logged attempts of this learner, the oldest first. Ignore lines that are damaged or were edited.
+
+    Attempts that were merged from another machine come later, because the log contains no times.
+    """
     path = progress_path()
     attempts = []
     for entry in read_log(log_path(path)) if path else ():

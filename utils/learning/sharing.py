@@ -76,7 +76,7 @@ class SharedFile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         format: the version of the format.
         course: the version of the course, or "" if it is unknown.
-        attempts: the attempts at exercises, in chronological order.
+        attempts: the attempts at exercises, in the order of the log.
         questions: the first answers to predictions and quizzes.
         inventory: the answers to the items of the concept inventory.
     """
