@@ -14,7 +14,6 @@ measures only these lessons.
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,12 +52,11 @@ def machine_speed() -> float:
     return STEPS / min(rounds)
 
 
-def time_lesson(path: Path, folder: Path) -> tuple[float, float]:
+def time_lesson(path: Path) -> tuple[float, float]:
     """Execute a lesson, and return its CPU time and wall time until its last cell has finished."""
     began, cpu, taken = time.perf_counter(), tree_cpu_seconds(), []
     execute_lesson(
         path,
-        folder,
         on_notebook_complete=lambda **_: taken.extend((tree_cpu_seconds() - cpu, time.perf_counter() - began)),
     )
     return tuple(taken)
@@ -68,12 +66,11 @@ def time_lessons(paths: Iterable[Path]) -> Iterator[tuple[str, float, float, flo
     """Return for each lesson: name, CPU time, wall time, steps per second, and CPU time on the slow scale."""
     machine_speed()  # warm up: the first steps of a process are slower
     before = machine_speed()
-    with tempfile.TemporaryDirectory() as folder:
-        for path in paths:
-            cpu, wall = time_lesson(path, Path(folder))
-            after = machine_speed()
-            pace, before = (before + after) / 2, after
-            yield path.stem, cpu, wall, pace, cpu * pace / SLOW
+    for path in paths:
+        cpu, wall = time_lesson(path)
+        after = machine_speed()
+        pace, before = (before + after) / 2, after
+        yield path.stem, cpu, wall, pace, cpu * pace / SLOW
 
 
 def rows() -> list[Row]:

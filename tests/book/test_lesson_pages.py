@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.lesson_files import write_lesson
 from utils import lessons
 from utils.book import lesson_outputs
 from utils.book.lesson_outputs import BookError
@@ -210,4 +211,17 @@ def test_the_fingerprint_is_of_the_course_and_not_of_pages_that_no_notebook_impo
 
     first = written("show/figure.py", "x = 1\n")
     assert written("grading/judge.py", "x = 1\n") == first == written("show/page.js", "let x;")
+    assert written("instructor/solved_notebooks.py", "x = 1\n") != first  # this module runs the lessons
     assert written("show/figure.py", "x = 2\n") != first
+
+
+def test_a_run_uses_the_answers_beside_the_lesson_and_prints_nothing_about_the_authors_machine(tmp_path, monkeypatch):
+    """In `course/`, lesson 00 has no answer, or an answer of the author."""
+    monkeypatch.setenv("COURSE_GPT2", "bundled")
+    write_lesson(tmp_path, "00_start_here", "# A\n\n```python\ndef row_sums(x):\n    return x.sum(dim=1) + 0\n```\n")
+    code = "from utils import gpt2, yours\n\nprint(yours('row_sums').__code__.co_filename)\nprint(gpt2.source().name)"
+    path = write_lesson(tmp_path, "01_tokenization", f"# B\n\n```python\n{code}\n```\n")
+    (output,) = lesson_outputs.run_lesson(path)[0]["outputs"][1]
+    file, announcement, name = output["text"].splitlines()
+    assert str(tmp_path) in file and name == "the small GPT-2"
+    assert announcement.startswith("Using the small GPT-2") and "COURSE_GPT2" not in announcement

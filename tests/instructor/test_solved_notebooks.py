@@ -47,7 +47,7 @@ print("\\x1b[31mred\\x1b[0m", object(), os.getcwd())
 display({"text/html": "<b>x</b>", "image/png": "AA==", "text/plain": "the text"}, raw=True)
 display({"text/html": "<b>x</b>"}, raw=True)
 display({"application/vnd.jupyter.widget-view+json": {"model_id": "a"}, "text/plain": "IntSlider()"}, raw=True)
-print(os.environ["COURSE_CHECKS"], os.environ["COURSE_GPT2"], os.path.exists(os.environ["COURSE_PROGRESS"]))
+print(os.environ["COURSE_CHECKS"], os.path.exists(os.environ["COURSE_PROGRESS"]))
 ```
 """
 
@@ -107,7 +107,7 @@ def test_text_outputs_are_kept_and_a_second_run_writes_the_same(tmp_path, monkey
     assert [cell.execution_count for cell in code] == [1, 2]
     assert code[0].outputs[0].data == {"text/plain": "5"}
     printed = "".join(output.text for output in code[1].outputs if output.output_type == "stream")
-    assert re.fullmatch(r"red <object object at 0x000000> \S+\nstrict bundled False\n", printed)
+    assert re.fullmatch(r"red <object object at 0x000000> \S+\nstrict False\n", printed)
     assert [dict(output.data) for output in code[1].outputs if output.output_type != "stream"] == [
         {"text/plain": "the text"}
     ]

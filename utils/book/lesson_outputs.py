@@ -28,8 +28,9 @@ SCRIPTS = [
     path for name in ("explore", "learning", "training") for path in sorted((ROOT / "utils" / name).glob("*.js"))
 ]
 CACHE_FOLDER = ROOT / "build" / "book-outputs"
-# Notebooks import none of these packages.
+# Notebooks import none of these packages, but these two modules run the lessons.
 _NOT_IN_NOTEBOOKS = ("book", "cli", "grading", "instructor")
+_RUN_LESSONS = ("book/lesson_outputs.py", "instructor/solved_notebooks.py")
 _LIBRARIES = ("torch", "numpy", "transformers", "tokenizers", "matplotlib", "circuitsvis", "ipykernel", "anywidget")
 _DEFINES = ("def ", "class ", "COGINST", "COGLINE", "COGSTUB")
 
@@ -116,8 +117,9 @@ def environment_fingerprint(root: Path = ROOT) -> str:
     for library in _LIBRARIES:
         digest.update(f"{library} {version(library)}".encode())
     for path in sorted((root / "utils").rglob("*")):
-        package = path.relative_to(root / "utils").parts[0]
-        if path.is_file() and package not in _NOT_IN_NOTEBOOKS and path.suffix not in (".pyc", ".js", ".css", ".md"):
+        name = path.relative_to(root / "utils").as_posix()
+        counts = name.partition("/")[0] not in _NOT_IN_NOTEBOOKS or name in _RUN_LESSONS
+        if path.is_file() and counts and path.suffix not in (".pyc", ".js", ".css", ".md"):
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
@@ -130,7 +132,7 @@ def run_lesson(path: Path) -> tuple[Outputs, float]:
     """
     begun = time.monotonic()
     try:
-        notebook = execute_lesson(path, ROOT / "course", store_widget_state=True)
+        notebook = execute_lesson(path, store_widget_state=True)
     except SolveError as error:
         raise BookError(str(error)) from None
     saved = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})

@@ -62,7 +62,7 @@ def solve_lessons(names: list[str], out: str | Path, source: str | Path | None =
         raise LessonError(f"There is no lesson in {source}.")
     out.mkdir(parents=True, exist_ok=True)
     texts = {
-        out / f"{path.stem}.ipynb": ipynb.notebook_text(_keep_text_outputs(execute_lesson(path, out))) for path in paths
+        out / f"{path.stem}.ipynb": ipynb.notebook_text(_keep_text_outputs(execute_lesson(path))) for path in paths
     }
     for target, text in texts.items():
         lessons.write_atomically(target, text)
@@ -85,13 +85,14 @@ def _cell_input(cell: dict) -> tuple:
     return cell["id"], cell["cell_type"], "".join(cell["source"]), cell["metadata"]
 
 
-def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
+def execute_lesson(path: Path, **options: Any) -> Any:
     """Run a lesson with its answers in a new kernel, and return nbformat's notebook with all outputs.
 
-    The kernel has the same settings as in the tests: strict checks, the small GPT-2, and a new progress file.
+    The kernel has strict checks, a new progress file, and the small GPT-2, as in a new clone on a new machine. It runs
+    in the lesson's folder, where `yours` finds the answers of earlier lessons, and so does not use the work in
+    `course/`.
 
     Args:
-        folder: the kernel's working directory.
         options: further options of nbclient's `NotebookClient`, such as `store_widget_state=True`.
 
     Raises:
@@ -107,7 +108,7 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         notebook,
         timeout=TIMEOUT,
         kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
+        resources={"metadata": {"path": str(path.parent)}},
         coalesce_streams=True,  # merge the pieces of printed text, because their number depends on timing
         extra_arguments=["--log-level=ERROR"],
         shutdown_kernel="immediate",  # an orderly shutdown of torch takes half a second
@@ -117,7 +118,8 @@ def execute_lesson(path: Path, folder: Path, **options: Any) -> Any:
         with tempfile.TemporaryDirectory() as scratch:
             progress = os.path.join(scratch, "progress.json")
             course = {"COURSE_CHECKS": "strict", "COURSE_PROGRESS": progress}
-            course |= {"COURSE_GPT2": "bundled", "COURSE_SEED": "fixed"}
+            # Neither this variable nor the cache names a GPT-2, so the announcement of the model suits every reader.
+            course |= {"COURSE_GPT2": "", "HF_HUB_CACHE": scratch, "COURSE_SEED": "fixed"}
             client.execute(
                 env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"}
             )
