@@ -262,6 +262,15 @@ def test_the_first_page_says_what_the_check_says(browser, address):
             expect(shown).to_contain_text(wrong.source.splitlines()[-1].strip())
 
 
+def test_the_first_page_is_no_lesson_and_says_how_many_lessons_the_book_has(book, monkeypatch):
+    page = (book / "index.html").read_text(encoding="utf-8")
+    every = [lessons.read_lesson(path) for path in lessons.all_lessons()]
+    assert "this lesson" not in page and "all of it" not in page
+    assert f"{len(LESSONS)} of its {len(every)} lessons" in page
+    monkeypatch.setattr(site.landing, "render_wrong_answers", str)  # this step takes seconds
+    assert b"all of it" in site._front_page(every)
+
+
 @pytest.mark.parametrize("wrong", WRONG, ids=[wrong.name for wrong in WRONG])
 def test_each_wrong_answer_is_taken_for_what_it_is(wrong):
     report = AnswerFactory.from_name(EXERCISE).judge(wrong.source)

@@ -188,7 +188,10 @@ def _source_files(
 
 
 def _front_page(course: Sequence[Lesson]) -> bytes:
+    total = len(lessons.all_lessons())
+    whole = len(course) == total
     text = Template((LOOK / "index.md").read_text(encoding="utf-8")).substitute(
+        scope="You can read all of it here." if whole else f"This site contains {len(course)} of its {total} lessons.",
         wrong=landing.render_wrong_answers(),
         map=landing.render_lesson_map(course),
         commands=render_commands(online_links.repository_name()),

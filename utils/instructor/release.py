@@ -190,7 +190,7 @@ def _readme(text: str, solved: list[str], with_site: bool) -> str:
         else "This copy does not contain the answers; the last hint of `hint(...)` is almost the code."
     )
     if with_site:
-        course += "\n\nTo read the course and try its explorers without an installation, open `book/index.html`."
+        course += "\n\nTo read lessons and try their explorers without an installation, open `book/index.html`."
     template = Template((TEMPLATES / "README.md").read_text(encoding="utf-8"))
     return template.substitute(course=course, answers=answers, sections="\n\n".join(sections))
 
