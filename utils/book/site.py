@@ -91,16 +91,23 @@ def build_book(
         cache_folder: the folder with the lessons' outputs.
 
     Raises:
-        BookError: a lesson does not run, Sphinx reports a warning, the site contains an answer, or `out` contains
-            something other than a book.
+        BookError: a lesson does not run, Sphinx reports a warning, the site contains an answer, `out` contains
+            something other than a book, this copy of the course lacks pages of the book, or a solved lesson is not in
+            the book.
         VendorError: a package is missing and cannot be fetched.
         LessonError: there is no such lesson.
         OSError: the disk is full.
     """
     _require_own_folder(out)
+    _require_clone()
     chosen = [lessons.find_lesson(name, ROOT / "solutions") for name in lesson_names] or lessons.all_lessons()
     course = [lessons.read_lesson(path) for path in sorted(chosen)]
     shown_stems = {lessons.find_lesson(name, ROOT / "solutions").stem for name in solved_lessons}
+    if absent := sorted(shown_stems - {lesson.stem for lesson in course}):
+        raise BookError(
+            f"--with-solutions names {', '.join(absent)}, which this book does not contain. Add it to the lessons of"
+            " the book, or leave out the option."
+        )
     _require_sphinx()
     work_folder.mkdir(parents=True, exist_ok=True)
     waits = partial(log, f"Waiting for another `coginst book`, which is using {work_folder}")
@@ -136,6 +143,19 @@ def _publish(site: Path, out: Path, shown_stems: set[str]) -> None:
             _raise_if_disk_was_full(str(error))
             raise
         (new / MARKER_FILE).write_text("`coginst book` replaces this folder.\n", encoding="utf-8")
+
+
+def _require_clone() -> None:
+    """Require the pages that only a clone contains. A student's copy of the course also lacks most answers.
+
+    Raises:
+        BookError: a page is missing.
+    """
+    if missing := [name for name in DOCUMENTS if not (ROOT / name).is_file()]:
+        raise BookError(
+            f"This copy of the course does not contain {missing[0]}, which is a page of the book. Build the book in a"
+            " clone of the course."
+        )
 
 
 def _require_sphinx() -> None:
