@@ -5,6 +5,7 @@ import io
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -881,6 +882,9 @@ def test_the_trace_is_drawn_with_its_numbers(snapshot):
     picture = show.trace(steps)
     labels = " ".join(t.get_text() for axes in picture.figure.axes for t in axes.texts)
     assert "bca becomes abc" in picture.alt and all(f"{p:.3f}" in labels for step in steps for p in step.probs.values())
+    for axes, step in zip(picture.figure.axes[::2], steps, strict=True):  # every number is in the cell of its token
+        cells = {text.get_position(): text.get_text() for text in axes.texts}
+        assert cells == {(j, i): number_text(weight) for (i, j), weight in np.ndenumerate(step.weights.numpy())}
     with pytest.raises(ValueError) as error:
         show.trace([])
     assert str(error.value) == snapshot

@@ -80,11 +80,11 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
             `.weights` and `.chosen`.
 
     Raises:
-        ValueError: if `steps` is empty, or the weights of a step are not a table of numbers.
+        ValueError: if `steps` is empty or not such a result, or the weights of a step are not a table of numbers.
     """
     steps = list(steps)
-    if not steps:
-        raise ValueError("steps is empty; expected the three steps of utils.models.abc_sorter.trace(model, letters).")
+    if not steps or not all(hasattr(step, "prefix") and hasattr(step, "weights") for step in steps):
+        raise ValueError(f"steps must be the result of utils.models.abc_sorter.trace(model, letters); got {steps!r}.")
     longest = max(len(step.prefix) for step in steps)
     figure, words = new_figure(), []
     side, bars, gap, pitch = CELL, 1.55, 0.55, 1.12
@@ -93,9 +93,10 @@ def trace(steps: Sequence[Any], title: str | None = None) -> Picture:
         weights = parse_numbers(step.weights, "weights", [2], "[heads, seq]")
         heads, seq = weights.shape
         axes = new_axes(figure, 2, y + (0.72 - heads * side) / 2 + 0.06, longest * side, heads * side)
-        shown = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)  # a nan is drawn without colour
+        padded = np.pad(weights, ((0, 0), (0, longest - seq)), constant_values=np.nan)
+        shown = np.ma.masked_invalid(padded)  # a masked cell has no colour and no number
         axes.imshow(shown, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-        write_numbers(axes, weights, side, SMALL - 1)
+        write_numbers(axes, shown, side, SMALL - 1)
         hide_frame(axes)
         axes.set_yticks(range(heads), [f"head {h}" for h in range(heads)], size=SMALL)
         axes.xaxis.tick_top()

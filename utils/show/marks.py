@@ -65,9 +65,17 @@ def hide_frame(axes: Axes) -> None:
 def write_numbers(axes: Axes, values: np.ndarray, cell: float, size: float = TEXT) -> None:
     """Write all unmasked numbers into the cells of the newest image, in legible colours.
 
-    A cell is `cell` inches wide.
+    Args:
+        values: [rows, columns], one number for each cell of the image.
+        cell: the width of a cell, in inches.
+
+    Raises:
+        ValueError: `values` does not have the shape of the image.
     """
-    image, (rows, columns) = axes.images[-1], values.shape
+    image = axes.images[-1]
+    rows, columns = image.get_size()
+    if values.shape != (rows, columns):
+        raise ValueError(f"the numbers have the shape {list(values.shape)}; expected {[rows, columns]}, as the image.")
     left, right, bottom, top = image.get_extent()
     for (i, j), value in np.ma.ndenumerate(values):
         text, x, y = (
