@@ -1,6 +1,7 @@
 """Check tokens, merges, next tokens and the residual stream: read words, numbers and colours from the figures."""
 
 import itertools
+import re
 
 import pytest
 import torch
@@ -196,5 +197,14 @@ def test_the_residual_stream_has_its_states_and_layers(n, snapshot):
     assert len(circles) == (n + 1) + 2 * n
 
 
-def test_words_on_the_residual_stream_do_not_touch():
-    assert_no_overlap(show.residual_stream(2))
+def test_the_residual_stream_leaves_out_most_of_many_layers():
+    picture = show.residual_stream(12)
+    said = text_strings(picture)
+    assert [word for word in said if re.fullmatch(r"x\d+", word)] == ["x0", "x1", "x2", "x11", "x12"]
+    assert "9 layers like these" in said and "x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12." in picture.alt
+    assert_not_clipped(picture)
+
+
+@pytest.mark.parametrize("n", [2, 12])
+def test_words_on_the_residual_stream_do_not_touch(n):
+    assert_no_overlap(show.residual_stream(n))

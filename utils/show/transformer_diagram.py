@@ -11,7 +11,7 @@ from utils.show.picture import Picture, axes_bounds_inches, course_theme, finish
 from utils.show.sizes import BENCH, SMALL, TEXT
 from utils.show.text_format import count_text
 
-MOST_LAYERS = 4
+MOST_LAYERS = 4  # if there are more layers, the diagram leaves out the layers between the second and the last
 WIDE = 5.7  # inches, like all positions below
 ROAD, BRANCH = 1.35, 3.25  # the x positions of the centres of the stream and of the branches
 
@@ -21,12 +21,14 @@ def residual_stream(n_layers: int = 2) -> Picture:
     """Draw a transformer from top to bottom: tokens, embedding, residual stream with layers, logits, probabilities.
 
     Args:
-        n_layers: 1 to 4. Each layer has an attention and an MLP, which read the stream and add to it.
+        n_layers: at least 1. Each layer has an attention and an MLP, which read the stream and add to it. If there are
+            more than 4 layers, the diagram shows the first two and the last.
 
     Raises:
-        ValueError: if `n_layers` is not a whole number from 1 to 4.
+        ValueError: if `n_layers` is not a whole number of at least 1.
     """
-    parse_integer(n_layers, "n_layers", 1, MOST_LAYERS)
+    n_layers = parse_integer(n_layers, "n_layers", 1)
+    shown = list(range(n_layers)) if n_layers <= MOST_LAYERS else [0, 1, n_layers - 1]
     drawing = _Diagram()
     drawing.box("tokens", "[batch, seq]", "token ids, whole numbers")
     drawing.arrow()
@@ -35,7 +37,10 @@ def residual_stream(n_layers: int = 2) -> Picture:
     )
     top = drawing.y
     drawing.draw_stream_state("x0", "the embeddings, unchanged")
-    for layer in range(n_layers):
+    for layer in shown:
+        if layer - 1 not in (-1, *shown):
+            drawing.draw_gap(f"{count_text(n_layers - len(shown), 'layer')} like these")
+            drawing.draw_stream_state(f"x{layer}", f"after layer {layer - 1}")
         drawing.draw_branch("attention", "moves information\nbetween positions", BLUE)
         drawing.draw_branch("MLP", "works on each\nposition separately", PURPLE)
         drawing.draw_stream_state(f"x{layer + 1}", f"x{layer} + attention + MLP: after layer {layer}")
@@ -47,13 +52,14 @@ def residual_stream(n_layers: int = 2) -> Picture:
     drawing.box("softmax", "[batch, seq, vocab]", "probabilities of the next token", VERMILION)
     drawing.crop_axes()
     states = ", ".join(f"x{k}" for k in range(n_layers + 1))
+    left_out = "" if len(shown) == n_layers else f" The diagram shows the layers {', '.join(map(str, shown))}."
     alt = (
         f"A transformer of {count_text(n_layers, 'layer')}, from top to bottom. "
         "Tokens [batch, seq] go through the embedding W_E + W_pos and become the residual stream "
         f"[batch, seq, d_model]: one straight path down, with the states {states}. In each layer, attention moves "
         "information between positions, and then an MLP works on each position separately. Both read the stream, "
-        "and their outputs are added to the stream. Below, the final norm and the unembedding W_U give the logits "
-        "[batch, seq, vocab], and softmax turns them into probabilities of the next token."
+        f"and their outputs are added to the stream.{left_out} Below, the final norm and the unembedding W_U give the "
+        "logits [batch, seq, vocab], and softmax turns them into probabilities of the next token."
     )
     return finish_picture(drawing.figure, None, "Every layer reads from the residual stream, and adds to it", alt)
 
@@ -122,6 +128,12 @@ class _Diagram:
         small = {"size": SMALL - 0.5, "color": MUTED, "linespacing": 1.25}
         self.axes.text(BRANCH + 0.7, middle, remark, va="center", **small)
         self.y += 0.7
+
+    def draw_gap(self, remark: str) -> None:
+        """Draw three dots for layers that are left out."""
+        self.y += 0.24
+        self.axes.text(ROAD, self.y, "⋮", ha="center", va="center_baseline", size=TEXT + 5, weight="bold", zorder=5)
+        self.axes.text(BRANCH, self.y, remark, ha="center", va="center_baseline", size=SMALL, color=MUTED)
 
     def end_road(self, top: float) -> None:
         from matplotlib.patches import Polygon
