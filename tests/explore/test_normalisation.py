@@ -34,6 +34,11 @@ def test_eps_matters_only_for_a_variance_near_it(show_widget, snapshot):
     assert page.state()["scale"] == 1e-4 and page.remark() == snapshot(name="variance near eps")
     page.set_control("scale", 0.01)
     assert page.facts()["variance after"] == "0.99" and page.remark() == snapshot(name="eps is not negligible")
+    for eps, scale in ((0.001, 0.5), (0.001, 1), (0.1, 3)):  # the remark agrees with the variance that is shown
+        page.set_control("eps", eps)
+        page.set_control("scale", scale)
+        assert ("not negligible" in page.remark()) == (page.facts()["variance after"] < "1.00")
+    page.set_control("eps", 1e-6)
     page.set_control("scale", 1e-4)
     page.root.get_by_role("slider", name="add").press("ArrowRight")
     assert page.state()["shift"] == 2.5 and page.picture_label() == snapshot(name="picture")

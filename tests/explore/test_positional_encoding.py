@@ -1,11 +1,13 @@
 """The explorer of sinusoids in a browser: it shows the dot products of whole encodings."""
 
+import itertools
 import math
 
 import pytest
 import torch
 
 from utils import explore
+from utils.explore.positional_encoding import START
 
 
 def encodings(base, width):
@@ -40,6 +42,15 @@ def test_it_says_when_the_pattern_repeats(show_widget, snapshot):
     page.set_control("base", 10)
     page.set_control("width", 2)
     assert page.facts()["longest wave"] == "6 positions" and page.remark() == snapshot(name="repeats")
+
+
+def test_it_calls_far_positions_different_only_if_all_of_them_are(show_widget):
+    page = show_widget(explore.positions())
+    for base, width in itertools.product(START["bases"], START["widths"]):
+        page.set_control("base", base)
+        page.set_control("width", width)
+        if "far ones are not" in page.remark():
+            assert max(page.numbers()["likeness"][10:]) < 0.7, (base, width)
 
 
 def test_it_follows_the_keyboard_without_a_kernel(show_widget):

@@ -30,8 +30,9 @@ function say(_, { shift, scale }, found) {
 }
 
 function remark(variance) {
+  // The facts show a variance of at least 0.995 as 1.00.
   if (variance < 0.5) return "The variance is smaller than eps, so eps keeps the result small: such small noise is not amplified.";
-  if (variance < 0.99) return "Compared with the variance, eps is not negligible: it keeps the variance after the norm below 1.";
+  if (variance < 0.995) return "Compared with the variance, eps is not negligible: it keeps the variance after the norm below 1.";
   return "Whatever you add and multiply by, the result is the same: only the pattern of the numbers remains.";
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from utils.show.widget import Widget, make_widget
 
-VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers with mean 0 and a variance of about 0.8
+VECTOR = (-1.2, -0.4, 0.1, 0.3, 1.6, -0.9, 0.8, -0.3)  # eight numbers with mean 0 and a variance of about 0.7
 
 
 def layer_norm() -> Widget:

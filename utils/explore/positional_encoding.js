@@ -36,7 +36,7 @@ const STAYS = "Even the farthest positions are quite similar: with so large a ba
 const FADES = "Near positions are similar, far ones are not: waves of many speeds cancel out with distance.";
 
 const repeats = (likeness) =>
-  likeness.some((x, i) => i > 1 && x > likeness[i - 1]) && Math.max(...likeness.slice(10)) > 0.9;
+  likeness.some((x, i) => i > 1 && x > likeness[i - 1]) && Math.max(...likeness.slice(10)) > 0.75;
 
 export default explorer({
   name: "Similarity of two positions' encodings",
