@@ -261,6 +261,7 @@ def test_the_two_figures_of_the_opening(snapshot):
     road = show.variants()
     places = [road.alt.index(name) for name in ("simplified", "trainable", "causal", "multi-head")]
     assert places == sorted(places)
+    assert show.looking_back(np.array(read), written, asks="beginnt", finds="starts").alt == picture.alt
     for figure in (picture, road, show.looking_back(AWKWARD[:8], AWKWARD[4:12], AWKWARD[7], AWKWARD[0])):
         assert_not_clipped(figure)
         assert_no_overlap(figure)

@@ -109,6 +109,18 @@ def test_row_sums_that_are_not_one_are_said(snapshot):
     assert show.weights([[0.5, 0.0], [0.2, 0.5]], ["a", "b"]).alt == snapshot
 
 
+def test_row_sums_that_are_written_as_one_are_one():
+    assert "Every row sums to 1." in show.weights(WEIGHTS.bfloat16(), TOKENS).alt
+
+
+def test_the_words_tell_equal_tokens_apart():
+    table, names = torch.eye(9), [*"abcdefg", "a", "a"]
+    table[0, 7] = 0.5
+    assert "a (0): largest at a (0), 1.00, then a (7), 0.50." in show.scores(table, names).alt
+    assert "a (1) may attend to: a (0), a (1)." in show.mask(torch.ones(2, 2).tril().bool(), ["a", "a"]).alt
+    assert "a (1) → a (0) 0.70" in show.attention(["a", "a"], [[1, 0], [0.7, 0.3]]).alt
+
+
 def test_a_larger_table_names_the_two_largest_numbers_of_each_row():
     """The largest score is often a token's score with itself, which says nothing about the other tokens."""
     table = torch.eye(9)

@@ -28,7 +28,7 @@ def causal(scores: Any, tokens: Sequence[str], position: int = 1, masked: bool =
         ValueError: `scores` is not as described, or the number of tokens or the position does not fit it.
     """
     values, names = parse_scores(scores, tokens)
-    parse_integer(position, "position", 0, len(names) - 1)
+    position = parse_integer(position, "position", 0, len(names) - 1)
     words = "Explorer: the attention weights of one position, with a slider for the position and a switch for the mask."
     start = {"scores": values.tolist(), "tokens": names}
     return make_widget(__file__, words, start, {"position": position, "mask": bool(masked)})

@@ -25,8 +25,8 @@ def scaling(seq: int = 6, seed: int = 29) -> Widget:
     Raises:
         ValueError: `seq` is not in the range 2 to 16, or `seed` is out of range.
     """
-    parse_integer(seq, "seq", 2, 16)
-    parse_integer(seed, "seed", 0, 2**31 - 1)
+    seq = parse_integer(seq, "seq", 2, 16)
+    seed = parse_integer(seed, "seed", 0, 2**31 - 1)
     words = "Explorer: the softmax of one row of random scores, with a slider for d_k and a switch to divide by √d_k."
     start = {"widths": WIDTHS, "seed": seed, "first": sample_scores(seq, seed).tolist()}
     return make_widget(__file__, words, start, {"d_k": 128, "divide": False, "draw": 0})

@@ -101,28 +101,36 @@ def require_unit_interval(shares: np.ndarray, name: str, remedy: str, tolerance:
 
 
 def parse_integer(value: Any, name: str, minimum: int, maximum: int | None = None, what: str = "a whole number") -> int:
-    """Check that `value` is a whole number from `minimum` to `maximum`, and return it.
+    """Check that `value` is a whole number from `minimum` to `maximum`, and return it as an int.
 
     Raises:
         ValueError: the value is not a whole number in this range.
     """
     highest = math.inf if maximum is None else maximum
+    if not isinstance(value, bool):
+        with suppress(TypeError):
+            value = operator.index(value)  # also accepts the result of argmax from numpy or torch
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= highest:
         bounds = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise ValueError(f"{name} must be {what} {bounds}; got {value!r}.")
     return value
 
 
-def parse_names(given: Any, count: int, name: str, what: str) -> list[str]:
-    """Return `given` as a list of `count` names. In error messages, `what` describes the items, such as "bars".
+def parse_names(given: Any, count: int | None, name: str, what: str = "") -> list[str]:
+    """Return `given` as a list of `count` names, or of any number of names if `count` is None.
+
+    Args:
+        name: the name of the argument, for the error message.
+        what: what the names belong to, such as "bars", for the error message; not used if `count` is None.
 
     Raises:
         ValueError: `given` is not a list, or it does not contain `count` items.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"{name} must be a list of strings, one for each of {count} {what}; got {given!r}.")
-    names = [escape_invisible(str(item)) for item in given]
-    if len(names) != count:
+        each = f", one for each of {count} {what}" if count is not None else ""
+        raise ValueError(f"{name} must be a list of strings{each}; got {given!r}.")
+    names = [escape_invisible(str(item.item() if hasattr(item, "item") else item)) for item in given]
+    if count is not None and len(names) != count:
         raise ValueError(f"{len(names)} {name} were given for {count} {what}; expected one for each.")
     return names
 
@@ -141,9 +149,6 @@ def parse_position(query: Any, names: Sequence[str]) -> int:
                 f"the query {name!r} occurs {times} times in the tokens, not once; give its index instead."
             )
         return names.index(name)
-    if not isinstance(query, bool):
-        with suppress(TypeError):
-            query = operator.index(query)  # also accepts the result of argmax from numpy or torch
     return parse_integer(query, "query", 0, len(names) - 1, "a token or an index")
 
 

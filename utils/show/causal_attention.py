@@ -68,7 +68,7 @@ def causal(
             wrong, or if `position` is unknown.
     """
     values, names = parse_scores(scores, tokens)
-    at = _parse_position(position, [*tokens])
+    at = _parse_position(position, names)
     n = len(names)
     free = prefix_softmax(values[at], n)
     weights = prefix_softmax(values[at], at + 1) if masked else free
@@ -169,7 +169,8 @@ def dropped(weights: ArrayLike, after: ArrayLike, tokens: Sequence[str], title: 
 
 def _parse_position(position: Any, names: Sequence[str]) -> int:
     if isinstance(position, str):
-        if position not in names:
-            raise ValueError(f"no token is {position!r}; the tokens are: {', '.join(map(escape_invisible, names))}.")
-        return names.index(position)
+        name = escape_invisible(position)
+        if name not in names:
+            raise ValueError(f"no token is {name!r}; the tokens are: {', '.join(names)}.")
+        return names.index(name)
     return parse_integer(position, "position", 0, len(names) - 1, what="a token or a number")

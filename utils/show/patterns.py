@@ -14,7 +14,15 @@ from utils.show.drawing_types import ArrayLike
 from utils.show.marks import draw_colour_bar, write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_figure
 from utils.show.sizes import BENCH, MOST_NUMBERS, PAD, SMALL, SMALLEST, WIDEST
-from utils.show.text_format import count_text, fit_font_size, number_text, text_width, token_label, truncate_text
+from utils.show.text_format import (
+    count_text,
+    distinguish_names,
+    fit_font_size,
+    number_text,
+    text_width,
+    token_label,
+    truncate_text,
+)
 
 MOST_HEADS, MOST_TOKENS = 32, 64
 ACROSS = 4  # the number of small tables in a row
@@ -66,11 +74,11 @@ def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
     and on the first token. These averages leave out the queries at positions 0 and 1. Also name the key with the
     largest average weight, and give the largest weight.
     """
-    lines = []
+    lines, unique = [], distinguish_names(names)
     for table in values:
         if len(names) <= 8:
-            favourites = zip(names, table.argmax(axis=1), table.max(axis=1))
-            tops = [f"{name} → {names[j]} {number_text(weight)}" for name, j, weight in favourites]
+            favourites = zip(unique, table.argmax(axis=1), table.max(axis=1))
+            tops = [f"{name} → {unique[j]} {number_text(weight)}" for name, j, weight in favourites]
             lines.append(f"{', '.join(tops)}.")
         else:
             mean = table.mean(axis=0)
@@ -80,7 +88,7 @@ def _describe_heads(names: Sequence[str], values: np.ndarray) -> list[str]:
                 f"on average {number_text(previous)} on the previous token, {number_text(own)} on the token itself and "
                 f"{number_text(first)} on the first; "
                 f"attends most to {names[j]} (position {j}), {number_text(mean[j])} on average; "
-                f"its largest weight is {names[a]} → {names[b]}, {number_text(table[a, b])}."
+                f"its largest weight is {unique[a]} → {unique[b]}, {number_text(table[a, b])}."
             )
     return lines
 

@@ -11,7 +11,7 @@ from utils.show.drawing_types import Axes
 from utils.show.marks import draw_arrow, draw_rounded_box
 from utils.show.picture import Picture, course_theme, finish_picture, new_canvas
 from utils.show.sizes import SMALL, TEXT
-from utils.show.text_format import fit_font_size, token_label
+from utils.show.text_format import escape_invisible, fit_font_size, token_label
 
 MOST_WORDS = 8
 WIDE = 5.7  # inches, like all positions below
@@ -35,6 +35,7 @@ def looking_back(
         ValueError: if there are not 2 to 8 words, `asks` does not occur exactly once in `written`, or `finds` does not
             occur exactly once in `read`.
     """
+    asks, finds = escape_invisible(asks), escape_invisible(finds)
     words = {"read": _parse_words(read, "read"), "written": _parse_words(written, "written")}
     for name, where, given in (("asks", "written", asks), ("finds", "read", finds)):
         if words[where].count(given) != 1:
@@ -62,10 +63,9 @@ def looking_back(
 
 
 def _parse_words(given: Any, name: str) -> list[str]:
-    count = len(given) if isinstance(given, Sequence) else 0
-    words = parse_names(given, count, name, "words")
-    if not 2 <= count <= MOST_WORDS:
-        raise ValueError(f"{name} must hold 2 to {MOST_WORDS} words; got {count}.")
+    words = parse_names(given, None, name)
+    if not 2 <= len(words) <= MOST_WORDS:
+        raise ValueError(f"{name} must hold 2 to {MOST_WORDS} words; got {len(words)}.")
     return words
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from utils.show.drawing_types import ArrayLike, Axes, Figure
 from utils.show.marks import draw_cell_borders, draw_colour_bar_beside, write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
-from utils.show.text_format import list_values, number_text, text_width, token_label
+from utils.show.text_format import distinguish_names, list_values, number_text, text_width, token_label
 
 
 def _draw_table(
@@ -100,11 +100,13 @@ def _describe_rows(values: np.ndarray, rows: Sequence[str] | None, columns: Sequ
     Describe a very large table only by its largest number.
     """
     n, m = values.shape
-    heads = [f"{row}: " for row in rows] if rows is not None else [""] * n
+    heads = [f"{row}: " for row in distinguish_names(rows)] if rows is not None else [""] * n
     if n <= MOST_NUMBERS and m <= MOST_NUMBERS:
         return "\n".join(f"{head}{list_values(columns, row)}." for head, row in zip(heads, values))
     if n <= 16:
-        return "\n".join(f"{head}{list_largest(columns, row, row)}." for head, row in zip(heads, values))
+        return "\n".join(
+            f"{head}{list_largest(distinguish_names(columns), row, row)}." for head, row in zip(heads, values)
+        )
     i, j = divmod(int(values.argmax()), m)
     return (
         f"The largest is {number_text(values[i, j])}: row {i} ({rows[i] if rows else ''}), column {j} ({columns[j]})."
@@ -136,8 +138,8 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
     Raises:
         ValueError: if `tokens` is empty or not a list.
     """
-    n = len(list(tokens)) if isinstance(tokens, Iterable) else 0
-    names = parse_names(tokens, n, "tokens", "positions")
+    names = parse_names(tokens, None, "tokens")
+    n = len(names)
     if not names:
         raise ValueError("tokens is empty; expected at least one string.")
     from matplotlib.colors import ListedColormap
@@ -185,8 +187,10 @@ def mask(
     axes.text(0, -0.12 / (cell * n), note, transform=axes.transAxes, size=SMALL, color=MUTED, va="top")
     default = f"{int(values.sum())} of {values.size} cells are yes"
     if max(n, m) <= 16:
-        allowed = [[column for column, yes in zip(columns, row) if yes] for row in values]
-        named = zip(rows or [], allowed)  # `rows` is never None here, because a mask has two dimensions
+        allowed = [[column for column, yes in zip(distinguish_names(columns), row) if yes] for row in values]
+        named = zip(
+            distinguish_names(rows or []), allowed
+        )  # `rows` is never None here, because a mask has two dimensions
         words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in named)
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
@@ -225,9 +229,10 @@ def weights(
     if np.ptp(values) < 1e-9:
         default = f"Every weight is {number_text(values[0, 0])}"
     sums = values.sum(axis=1)
-    ones = np.allclose(sums, 1, atol=1e-3)
-    span = f"Row sums run from {number_text(sums.min())} to {number_text(sums.max())}."
-    total = "Every row sums to 1." if ones else span
+    least, most = number_text(sums.min()), number_text(sums.max())
+    total = f"Row sums run from {least} to {most}."
+    if least == most:
+        total = f"Every row sums to {'1' if most == '1.00' else most}."
     colours = "" if whole else f" The colours run from {number_text(low)} to {number_text(high)}."
     what = f"Attention weights, {_describe_size(values, rows)}. {total}{colours}"
     return finish_picture(figure, title, default, f"{what}\n{_describe_rows(values, rows, columns)}")

@@ -76,6 +76,11 @@ def list_values(names: Sequence[str], values: Iterable[float]) -> str:
     return ", ".join(f"{name} {number_text(value)}" for name, value in zip(names, values))
 
 
+def distinguish_names(names: Sequence[str]) -> list[str]:
+    """Return the names. A name that occurs more than once is followed by its position, as in "the (3)"."""
+    return [f"{name} ({k})" if names.count(name) > 1 else name for k, name in enumerate(names)]
+
+
 def vector_text(vector: Sequence[float] | np.ndarray, max_entries: int | None = None) -> str:
     """Return a vector in brackets. A long vector is cut after `max_entries` numbers."""
     cut = vector[:max_entries]
