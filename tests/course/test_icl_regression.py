@@ -1117,9 +1117,9 @@ def test_dynamics_draws_every_head_of_every_run(snapshot):
     assert torch.allclose(torch.tensor(drawn.get_ydata(), dtype=torch.float32), 2 * w[:, 1])
     assert picture.alt == snapshot
     assert show.dynamics(steps, w, mu).alt == snapshot
-    with_loss = show.dynamics({"a": steps}, {"a": w}, {"a": mu}, loss={"a": [5.0, 1.0, 0.5, 0.4]})
-    assert with_loss.figure.axes[2].lines[1].get_xydata().tolist() == [[0.0, 5.0], [3.0, 1.0], [6.0, 0.5], [9.0, 0.4]]
-    assert "loss, a: it falls from 5.00 to 0.40." in with_loss.alt
+    with_loss = show.dynamics({"a": steps}, {"a": w}, {"a": mu}, loss={"a": [0.4, 1.0, 0.5, 5.0]})
+    assert with_loss.figure.axes[2].lines[1].get_xydata().tolist() == [[0.0, 0.4], [3.0, 1.0], [6.0, 0.5], [9.0, 5.0]]
+    assert "loss, a: it goes from 0.40 to 5.00." in with_loss.alt
     with pytest.raises(ValueError, match="loss must have the same names"):
         show.dynamics({"a": steps}, {"a": w}, {"a": mu}, loss={"b": [1.0]})
     for bad in ((steps, w[:2], mu), ({"a": steps}, {"b": w}, {"a": mu}), (steps, w, mu[:, :1])):

@@ -87,6 +87,10 @@ def test_curves_draw_the_mean_in_a_band_of_all_runs(snapshot):
     assert {"Rising", "step", "right", "standard", "triple", "chance 5.00"} <= set(text_strings(picture))
 
 
+def test_runs_that_are_alike_do_not_differ():
+    assert "a: 2 runs, all alike." in show.curves([1, 2], {"a": [[100, 100], [100, 100]]}).alt
+
+
 # ---------------------------------------------------------------- saturation
 
 

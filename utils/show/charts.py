@@ -43,8 +43,8 @@ def bars(
         title: by default, the label of the largest value.
         reference: a number, or ("uniform", number), drawn as a dashed line in the last group.
         same_scale: draw two groups on one scale; useful to compare a guess with the truth, but not scores with weights.
-        limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number. An explorer
-            uses it to keep the scale fixed while the bars move.
+        limit: extend the scale of the last group (of both groups if `same_scale`) at least to this number; for
+            example, to 1 for probabilities.
 
     Raises:
         ValueError: if there are more than two groups or 40 bars, or if numbers, labels or `reference` are invalid.
@@ -165,9 +165,9 @@ def curves(
     Raises:
         ValueError: `runs` is not a dict, or a value does not have the expected form.
     """
-    if not isinstance(runs, Mapping):
+    if not isinstance(runs, Mapping) or not 1 <= len(runs) <= len(SERIES):
         raise ValueError(
-            f"runs must be a dict of named tables [runs, n], as in {{'standard': accuracy}}; got {type(runs).__name__}."
+            f"runs must be a dict of 1 to {len(SERIES)} named tables [runs, n], as in {{'standard': accuracy}}."
         )
     tables = {
         str(name): parse_numbers(rows, f"runs[{name!r}]", [2], "a row for each run, [runs, n]")
@@ -188,7 +188,7 @@ def _line_chart(
     reference: Any,
 ) -> Picture:
     """Draw lines. If a line is a mean of runs, draw a band around it."""
-    xs, ys = parse_series(x, series, logx)
+    xs, ys = parse_series(x, series, logx, "runs" if runs else "series")
     mark = _parse_reference(reference)
     figure, axes = new_chart(2, 2, *chart_size(ys, mark, 2.6))
     for rows, colour in zip(runs.values(), SERIES):
@@ -204,11 +204,13 @@ def _describe_band(name: str, xs: np.ndarray, rows: np.ndarray) -> str:
         return f"{name}: 1 run."
     i = int(np.ptp(rows, axis=0).argmax())
     low, high = (number_text(end) for end in (rows[:, i].min(), rows[:, i].max()))
+    if low == high:
+        return f"{name}: {len(rows)} runs, all alike."
     return f"{name}: {len(rows)} runs; they differ most at {xs[i]:g}, from {low} to {high}."
 
 
-def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the x values [n] and the y values {name: [n]} of a line chart.
+def parse_series(x: Any, series: Any, logx: bool, argument: str = "series") -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the x values [n] and the y values {name: [n]} of a line chart. Error messages call `series` `argument`.
 
     Raises:
         ValueError: if x does not increase, if x is not positive with `logx`, if there are not 1 to 6 lines, or if a
@@ -224,7 +226,9 @@ def parse_series(x: Any, series: Any, logx: bool) -> tuple[np.ndarray, dict[str,
     ys = {str(name): parse_numbers(y, f"series[{name!r}]", [1], "a row of numbers") for name, y in series.items()}
     for name, y in ys.items():
         if len(y) != len(xs):
-            raise ValueError(f"series[{name!r}] has {len(y)} numbers, but x has {len(xs)}; expected one for each x.")
+            raise ValueError(
+                f"{argument}[{name!r}] has {len(y)} numbers, but x has {len(xs)}; expected one for each x."
+            )
     return xs, ys
 
 

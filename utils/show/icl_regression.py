@@ -73,7 +73,7 @@ def circuits(
     y.
 
     Args:
-        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], where each row is a head. D is at most 8, and there
+        qk: [n, D, D], drawn four per row, or [rows, columns, D, D], where each row is a head. D is 2 to 8, and there
             are at most 24 squares.
         ov: [n, D], a column for each of n squares; only for a single row of squares.
         names: a string for each square, or for each column if `qk` has four dimensions.
@@ -85,8 +85,8 @@ def circuits(
     by_head = squares.ndim == 4
     grid = squares if by_head else squares[None]
     rows, columns, D, last = grid.shape
-    if last != D or D > 8 or rows * columns > 24:
-        raise ValueError(f"circuits draws at most 24 squares of at most 8 × 8; got {shape_text(squares)}.")
+    if last != D or not 2 <= D <= 8 or rows * columns > 24:
+        raise ValueError(f"circuits draws at most 24 squares of 2 × 2 to 8 × 8; got {shape_text(squares)}.")
     sides = None if ov is None else parse_numbers(ov, "ov", [2], "[n, D]")
     if sides is not None and (rows > 1 or sides.shape != (columns, D)):
         raise ValueError(
@@ -181,7 +181,7 @@ def dynamics(
                 axes.set_xlabel("step")
             ends = ", ".join(number_text(v) for v in table[-1])
             if what == "loss":
-                words.append(f"loss, {name}: it falls from {number_text(table[0, 0])} to {ends}.")
+                words.append(f"loss, {name}: it goes from {number_text(table[0, 0])} to {ends}.")
                 continue
             words.append(f"{what}{f', {name}' if name else ''}: at step {xs[-1]:g}, the heads have the values {ends}.")
     return finish_picture(figure, title, "How each head changes during training", "\n".join(words))
@@ -267,7 +267,9 @@ def valley(
     some = list(zip(ws, mus))[:: max(1, len(ws) // 8)]
     words = [f"The curve: {', '.join(f'μ {number_text(b)} at w {a:g}' for a, b in some)}."]
     for (name, pairs), colour, marker in zip(points.items(), SERIES, "osD^v"):
-        table = parse_numbers(list(map(list, pairs)), f"points[{name!r}]", [2], "a list of (w, mu) pairs")
+        table = parse_numbers(pairs, f"points[{name!r}]", [2], "a list of (w, mu) pairs")
+        if table.shape[1] != 2:
+            raise ValueError(f"points[{name!r}] has the shape {shape_text(table)}; expected a list of (w, mu) pairs.")
         axes.plot(*table.T, marker, color=colour, markersize=7, label=name, zorder=3, markeredgecolor=PAPER)
         words.append(f"{name}: " + ", ".join(f"(w {number_text(a)}, μ {number_text(b)})" for a, b in table) + ".")
     axes.set(xlabel="w", ylabel="μ", xlim=(0, None), ylim=(0, None))
