@@ -15,7 +15,7 @@ import torch
 from solutions import abc_sorter, toy_transformer
 from tests.browser import axe
 from tests.browser.contrast import faint
-from tests.explore.test_where_the_answer_comes_from import copying
+from tests.explore.test_where_the_answer_comes_from import Copier, copying
 from tests.show.figure_checks import TOKENS
 from utils import explore
 from utils.gpt2 import load_tokenizer
@@ -100,6 +100,11 @@ REJECTED = {
     "tokenizer of a model": (lambda: explore.next_token(flat, "gpt2", " a"), "tokenizer .* str"),
     "prompt": (lambda: explore.next_token(flat, load_tokenizer(), 3), "prompt .* 3"),
     "seed": (lambda: explore.next_token(flat, load_tokenizer(), " a", seed=0.5), "seed .* 0.5"),
+    "no model": (lambda: explore.next_token(None, load_tokenizer(), " a"), "model .* NoneType"),
+    "logits": (lambda: explore.next_token(lambda ids: ids, load_tokenizer(), " a"), r"vocab.* \[1, 1\]"),
+    "model of another kind": (lambda: explore.patching(torch.nn.Linear(2, 2), len, "a", "b"), "blocks.* Linear"),
+    "no function": (lambda: explore.patching(SimpleNamespace(blocks=[]), len, "a", "b"), "blocks"),
+    "patch": (lambda: explore.patching(Copier(0), None, "a", "b"), "patch .* None"),
     "text": (lambda: explore.tokens(load_tokenizer(), None), "text .* None"),
 }
 REJECTED_BY_SHOW = {  # the messages of utils.show.arguments, whose tests have the snapshots

@@ -33,7 +33,8 @@ def next_token(
     asks the kernel for new logits. The static version is `show.next_tokens(logits[0, -1].softmax(-1), tokenizer)`.
 
     Args:
-        model: a function of ids [1, seq] that returns an object with `.logits` [1, seq, vocab]; for example GPT-2.
+        model: a function of ids [1, seq] that returns logits [1, seq, vocab], or an object with such `.logits`; for
+            example GPT-2.
         tokenizer: the model's tokenizer.
         prompt: the initial content of the text box. If it is empty, the text starts from the tokenizer's BOS token.
         seed: the seed for sampling. The global generator is not used.
@@ -45,6 +46,8 @@ def next_token(
         ValueError: an argument has the wrong type, or the model cannot read the prompt.
     """
     require_tokenizer(tokenizer)
+    if not callable(model):
+        raise ValueError(f"model must be a function of ids [1, seq], such as GPT-2; got {type(model).__name__}.")
     parse_text("prompt", prompt, empty=True)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ValueError(f"seed must be a whole number; got {seed!r}.")
@@ -82,7 +85,7 @@ class _NextTokenService:
                 a `rank`, the next-token candidate with this rank is first appended to the ids.
 
         Raises:
-            ValueError: the text is empty or too long for the model, or the logits contain nan.
+            ValueError: the text is empty or too long for the model, or the logits have the wrong shape or contain nan.
         """
         ids, drawn = list(message.get("ids", [])), message.get("drawn", 0)
         if "text" in message:
@@ -114,10 +117,14 @@ class _NextTokenService:
             if training:
                 self.model.eval()
             with torch.no_grad():
-                logits = self.model(torch.tensor([ids], device=place)).logits
+                output = self.model(torch.tensor([ids], device=place))
         finally:
             if training:
                 self.model.train()
+        logits = getattr(output, "logits", output)
+        if not isinstance(logits, Tensor) or logits.ndim != 3:
+            got = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise ValueError(f"model must return logits [1, seq, vocab], or an object with such .logits; got {got}.")
         row = logits[0, -1].float().cpu()
         if not row.isfinite().any() or row.isnan().any() or row.isposinf().any():
             raise ValueError("The model's logits contain nan or inf, so no token can be sampled.")

@@ -103,7 +103,15 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     Returns:
         A widget whose `state` has `clean` and `corrupted` (the two texts), `place` (the chosen block and position, or
         None) and `found` (the table, or the reason why there is no table).
+
+    Raises:
+        ValueError: the model has no `blocks`, `patch` is not a function, or a text is blank.
     """
+    blocks = getattr(model, "blocks", None)
+    if blocks is None or not callable(model):
+        raise ValueError(f"model must be a GPT with blocks, as in lesson 12; got {type(model).__name__}.")
+    if not callable(patch):
+        raise ValueError(f"patch must be a function, such as lesson 13's patch_stream; got {patch!r}.")
     texts = [parse_text("clean", clean).strip(), parse_text("corrupted", corrupted).strip()]
     about = "Explorer: type a sentence and its twin, click a place, and see the answer with the twin's vector there."
 
@@ -115,7 +123,7 @@ def patching(model: Any, patch: Callable[..., Tensor], clean: str, corrupted: st
     result = _compute_if_cheap(model, patch, texts)
     state = {"clean": texts[0], "corrupted": texts[1], "place": None, "found": result}
     words = f"{about} {_words(result)}" if result else about
-    return make_widget(__file__, words, {"blocks": len(model.blocks)}, state, on_message=answer_question)
+    return make_widget(__file__, words, {"blocks": len(blocks)}, state, on_message=answer_question)
 
 
 def _compute_if_cheap(model: Any, patch: Callable[..., Tensor], texts: list[str]) -> Result | None:
