@@ -510,6 +510,8 @@ def test_histograms_describe_their_numbers(snapshot):
     assert sum(bar.get_height() * bar.get_width() for bar in bars) == pytest.approx(1, abs=1e-6)
     assert picture.figure.axes[0].get_xlim() == picture.figure.axes[1].get_xlim()
     assert "500 numbers" in show.distributions({"flat": torch.full((500,), 2.0)}).alt
+    assert "1 numbers" in show.distributions({"one": torch.tensor(2.0)}).alt
+    assert "32 numbers" in show.distributions({"deep": torch.ones(2, 2, 2, 2, 2)}).alt
     for wrong in ({}, [1, 2], {"a": [float("nan")]}, {"a": []}):
         with pytest.raises(ValueError) as error:
             show.distributions(wrong)

@@ -46,9 +46,7 @@ def align_to_floor(query: np.ndarray, key: np.ndarray, reference: np.ndarray) ->
 
 
 @course_theme()
-def volume(
-    query: ArrayLike, key: ArrayLike, reference: ArrayLike, title: str | None = None, limit: float | None = None
-) -> Picture:
+def volume(query: ArrayLike, key: ArrayLike, reference: ArrayLike, title: str | None = None) -> Picture:
     """Draw three vectors and the body that they span, with their Gram matrix, the volume and the score −volume².
 
     Query and reference span the base. The volume is the area of the base times the height of the key above the base.
@@ -56,8 +54,6 @@ def volume(
     Args:
         query, key, reference: [d] finite numbers each, with the same d.
         title: by default, the volume and the score.
-        limit: fix the frame so that it fits a query and a reference of length 1 and a key of at most this length. An
-            explorer needs a fixed frame. By default, the frame fits the drawing.
 
     Raises:
         ValueError: if the vectors differ in shape, contain nan or inf, or are so long that the volume is infinite.
@@ -68,16 +64,15 @@ def volume(
     if len({one.shape for one in vectors}) > 1:
         shapes = ", ".join(map(shape_text, vectors))
         raise ValueError(f"query, key and reference have the shapes {shapes}; expected equal shapes.")
-    rows = align_to_floor(*vectors)
-    table, size = np.stack(vectors) @ np.stack(vectors).T, abs(float(np.linalg.det(rows)))
-    if not np.isfinite(size * size):
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = align_to_floor(*vectors)
+        table, size = np.stack(vectors) @ np.stack(vectors).T, abs(float(np.linalg.det(rows)))
+    if not np.isfinite([*table.flat, size * size]).all():
         raise ValueError(
             "these vectors are so long that their squared volume is infinite; divide all three by the same number."
         )
     score = -(size**2) + 0.0
     body = np.array(list(itertools.product((0, 1), repeat=3))) @ rows
-    if limit is not None:
-        body = np.array([(1, 0, 0), (-0.5, 0.87, 0), (1, 1, limit), (1 + limit / 2, 1 + limit / 2, 0.7 * limit)])
 
     low, high = np.minimum(_project(body).min(0), 0), np.maximum(_project(body).max(0), 0)
     tips, pitch = _project(rows), _column_width(table)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.show.arguments import parse_numbers
+from utils.show.arguments import parse_names, parse_numbers
 from utils.show.colours import BLUE, GREEN, MUTED, PAPER, SERIES, TINTS, VERMILION
 from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import draw_arrow, draw_rounded_box
@@ -17,12 +17,11 @@ from utils.show.text_format import number_text, token_label
 
 
 @course_theme()
-def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, limit: float | None = None) -> Picture:
+def distributions(groups: Mapping[str, ArrayLike], title: str | None = None) -> Picture:
     """Draw histograms side by side on one scale, each with its mean and standard deviation.
 
     Args:
         groups: {name: numbers of any shape}, one to three groups. A histogram counts all numbers in its group.
-        limit: fix the scale to -limit … limit. An explorer uses it to keep the scale fixed while the bars move.
 
     Raises:
         ValueError: if there are not one to three groups, or a group is empty or contains nan or inf.
@@ -32,16 +31,16 @@ def distributions(groups: Mapping[str, ArrayLike], title: str | None = None, lim
             "groups must be a dict of one to three named groups of numbers, as in {'before': x, 'after': y}."
         )
     arrays = {
-        str(name): parse_numbers(values, f"groups[{name!r}]", range(1, 5), "numbers of any shape").ravel()
+        str(name): parse_numbers(values, f"groups[{name!r}]", range(65), "numbers of any shape").ravel()
         for name, values in groups.items()
     }
     together = np.concatenate(list(arrays.values()))
-    low, high = (together.min(), together.max()) if limit is None else (-limit, limit)
+    low, high = together.min(), together.max()
     if low == high:
         low, high = low - 1, high + 1
     edges = np.linspace(low, high, 49)
     counts = {name: np.histogram(a, edges)[0] / len(a) / (edges[1] - edges[0]) for name, a in arrays.items()}
-    tallest = max(float(c.max()) for c in counts.values()) or 1.0
+    tallest = max(float(c.max()) for c in counts.values())
     gap = 0.35
     width = (WIDEST - 2 * PAD - 0.3 - gap * (len(arrays) - 1)) / len(arrays)
     figure, words = new_figure(), ["Histograms on one scale."]
@@ -89,7 +88,7 @@ def norm_places(names: Sequence[str] | None = None, title: str | None = None) ->
     Raises:
         ValueError: if `names` is empty or contains an unknown name.
     """
-    names = list(PLACES if names is None else names)
+    names = parse_names(PLACES if names is None else names, None, "names")
     if not names or not set(names) <= set(PLACES):
         raise ValueError(f"names must be some of {', '.join(PLACES)}; got {names!r}.")
     wide, high = COLUMN * len(names), 2.2

@@ -17,10 +17,10 @@ from utils.show.sizes import PAD, SMALL, TEXT, WIDEST
 from utils.show.text_format import number_text, text_width, token_label, vector_text
 
 
-def _plane(figure: Figure, points: np.ndarray, side: float, limit: float | None = None) -> tuple[Axes, float]:
+def _plane(figure: Figure, points: np.ndarray, side: float) -> tuple[Axes, float]:
     """Add axes, with equal aspect, around `points` [n, 2] and the origin. Return the axes and the inches per unit."""
     points = np.vstack([points, np.zeros(2)])
-    low, high = (points.min(axis=0), points.max(axis=0)) if limit is None else (np.full(2, -limit), np.full(2, limit))
+    low, high = points.min(axis=0), points.max(axis=0)
     span = high - low
     longest = float(span.max()) or 1.0
     wanted = np.maximum(span, 0.4 * longest)  # no side is very short, even if all points are on one line
@@ -73,7 +73,6 @@ def vectors(
     title: str | None = None,
     angle: tuple[str, str] | None = None,
     projection: tuple[str, str] | None = None,
-    limit: float | None = None,
 ) -> Picture:
     """Draw arrows from the origin, each with its name at the tip.
 
@@ -82,7 +81,6 @@ def vectors(
         title: by default, the dot product, if `angle` is given.
         angle: two names. Draw the angle between their vectors, and write the dot product below.
         projection: two names (a, b). Draw the projection of a onto the line of b, with a dashed line from the tip of a.
-        limit: fix both axes to -limit … limit. An explorer uses it to keep the axes fixed while the arrows move.
 
     Raises:
         ValueError: if a vector does not have two numbers, a pair contains an unknown name, or b has length 0 in
@@ -103,7 +101,7 @@ def vectors(
         for right in (0, 1)
     ]
     side = min(3.5, WIDEST - 2 * PAD - 1.0 - sum(sides))
-    axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side, limit)
+    axes, inch = _plane(figure, np.vstack([*arrows.values(), foot]), side)
     colours = SERIES[: len(arrows)]
     of = dict(zip(arrows, colours))
     words = [f"{name} is {vector_text(tip)}, {number_text(math.hypot(*tip))} long." for name, tip in arrows.items()]
