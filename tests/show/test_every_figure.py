@@ -2,7 +2,10 @@
 
 import math
 import pkgutil
+from collections.abc import Sequence
+from typing import get_type_hints
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +21,8 @@ from tests.show.figure_checks import (
     random_patterns,
 )
 from utils import explore, show
+from utils.show.argument_types import explain_wrong_types
+from utils.show.drawing_types import ArrayLike
 
 HEAVY = {"matplotlib", "ipywidgets", "transformers", "circuitsvis"}
 FIRST_FIGURE = "show.grid(['a']), show.attention(['a', 'b'], [[1, 0], [.5, .5]])._repr_mimebundle_()"
@@ -73,7 +78,7 @@ def others(_):
     yield "vectors", show.vectors({name: [math.cos(i), math.sin(i)] for i, name in enumerate(AWKWARD[:6])})
     yield "vectors", show.vectors({AWKWARD[5]: [1e-3, 0], AWKWARD[11]: [-1e-3, 1e-5]}, angle=(AWKWARD[5], AWKWARD[11]))
     yield "vectors", show.vectors({"a": [0, 0]}, title="W" * 200)
-    yield "vectors", show.vectors({"a": [500, 1], "b": [1, 900]}, angle=("a", "b"), projection=("b", "a"), limit=1000)
+    yield "vectors", show.vectors({"a": [500, 1], "b": [1, 900]}, angle=("a", "b"), projection=("b", "a"))
     wide = torch.randn(12, 40, generator=torch.Generator().manual_seed(0))
     yield "mixing", show.mixing(torch.full((12,), 1 / 12), wide, AWKWARD)
     yield "mixing", show.mixing([0.0], [[0.0, 0.0]], ["a"])
@@ -153,6 +158,7 @@ BAD_CALLS = [
     bad_call("bars", [-math.inf], ["x"]),
     bad_call("bars", [1] * 41, ["x"] * 41),
     bad_call("bars", [1], ["x"], reference="uniform"),
+    bad_call("bars", [1], ["x"], limit="1"),
     bad_call("vectors", {"a": INPUTS[0]}),
     bad_call("vectors", [[1, 2]]),
     bad_call("vectors", {"a": [1, 2]}, angle=("a", "z")),
@@ -176,6 +182,29 @@ BAD_CALLS = [
     bad_call("saturation_study", ()),
     bad_call("saturation", draws=1.5),
     bad_call("saturation", scaled=()),
+    bad_call("saturation", [8, 8]),
+    bad_call("saturation", 8),
+    bad_call("saturation", [8, 16], scaled=True),
+    bad_call("sarrus", None),
+    bad_call("sarrus", [1, 2, 3]),
+    bad_call("valley", [1, 2], [2, 1], {"a": (0.1, 2)}),
+    bad_call("valley", [1, 2], [2, 1], {"a": [(0.1, 2, 3)]}),
+    bad_call("valley", [1, 2], [2, 1], {"a": 3}),
+    bad_call("circuits", [[[1.0]]]),
+    bad_call("packed", 5, 768),
+    bad_call("packed", 12, 6),
+    bad_call("packed", 12, -768),
+    bad_call("packed", 12, "768"),
+    bad_call("one_matrix", 6.0),
+    bad_call("cuts", {"a": 3}),
+    bad_call("trace", "abc"),
+    bad_call("trace", None),
+    bad_call("trace", [1]),
+    bad_call("norm_places", 3),
+    bad_call("norm_places", "pre-norm"),
+    bad_call("looking_back", ["a", "b"], ["c", "d"], 3, "a"),
+    bad_call("standing", 3, ["a"]),
+    bad_call("counted", 3, ["a"]),
     bad_call("causal", SCORES[:2], TOKENS, 0),
     bad_call("causal", torch.zeros(17, 17), ["a"] * 17, 0),
     bad_call("causal", SCORES, TOKENS[:5], 0),
@@ -224,24 +253,27 @@ BAD_CALLS = [
     bad_call("next_tokens", EVEN[None], None),
     bad_call("next_tokens", EVEN / 2, None),
     bad_call("next_tokens", EVEN, None, k=0),
+    bad_call("next_tokens", EVEN, None),
     bad_call("residual_stream", 0),
-    bad_call("residual_stream", 12),
     bad_call("residual_stream", True),
     bad_call("volume", [[1, 0]], *BODY[1:]),
     bad_call("volume", BODY[0], [1, 0], BODY[2]),
     bad_call("volume", [1, 0, math.nan], *BODY[1:]),
     bad_call("volume", BODY[0], [math.inf, 0, 0], BODY[2]),
     bad_call("volume", *(1e90 * torch.eye(3).double())),
+    bad_call("volume", *(1e200 * torch.eye(3).double())),
     bad_call("volume", BODY[0], ..., BODY[2]),
     bad_call("curves", [1, 2, 3], [[1, 2, 3]]),
     bad_call("curves", [1, 2, 3], {"a": [1, 2, 3]}),
     bad_call("curves", [1, 2], {"a": [[1, 2, 3]]}),
     bad_call("curves", [2, 1], {"a": [[1, 2]]}),
     bad_call("curves", [1, 2], {}),
+    bad_call("curves", [1, 2], {str(run): [[1, 2]] for run in range(7)}),
     bad_call("curves", [1, 2], {"a": [[1, math.nan]]}),
 ]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in BAD_CALLS}))
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(name, snapshot):
     messages = []
@@ -252,3 +284,24 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(name, snapshot):
             messages.append(str(error.value))
     assert messages == snapshot
     assert not [message for message in messages if "\n" in message]
+
+
+@pytest.mark.parametrize("package", [show, explore], ids=lambda package: package.__name__)
+def test_the_annotations_of_a_function_can_be_evaluated(package):
+    """Otherwise, `explain_wrong_types` cannot name an argument."""
+    assert all(isinstance(get_type_hints(getattr(package, name)), dict) for name in package.__all__)
+
+
+@explain_wrong_types
+def draw(number: int, names: Sequence[str] = (), pair: tuple[str, float] | None = None, ids: ArrayLike = 0):
+    """A function with a mistake in its code."""
+    return number + names + pair + "a"
+
+
+def test_an_error_is_blamed_on_an_argument_only_if_the_argument_has_the_wrong_type():
+    for args in (("1",), (1, "ab"), (1, [2]), (1, ["a"], ("a", "b")), (1, ["a"], ("a",)), (1, torch.tensor(1))):
+        with pytest.raises(ValueError, match="must be"):
+            draw(*args)
+    for args in ((), (1, [], None, 0, 0), (1, ["a"], ("a", 1), "x"), (torch.tensor(1), np.array(["a"]), None)):
+        with pytest.raises(TypeError):
+            draw(*args)

@@ -153,10 +153,13 @@ def packed(n_heads: int, d_model: int, head: int = 0, title: str | None = None) 
         head: the head to outline.
 
     Raises:
-        ValueError: if `n_heads` or `head` is out of range.
+        ValueError: if `n_heads` or `head` is out of range, or `d_model` is not divisible by `n_heads`.
     """
-    parse_integer(n_heads, "n_heads", 1, 25)
-    parse_integer(head, "head", 0, n_heads - 1)
+    n_heads = parse_integer(n_heads, "n_heads", 1, 25)
+    head = parse_integer(head, "head", 0, n_heads - 1)
+    d_model = parse_integer(d_model, "d_model", n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"d_model is {d_model} and n_heads is {n_heads}; d_model must be divisible by n_heads.")
     from matplotlib.patches import Rectangle
 
     d_head = d_model // n_heads

@@ -43,8 +43,8 @@ def saturation_study(
     Raises:
         ValueError: if `d_ks` is empty or a size is not a whole number of at least 1.
     """
-    for name, value in {"seq": seq, "draws": draws, **{f"d_ks[{i}]": d for i, d in enumerate(d_ks)}}.items():
-        parse_integer(value, name, 1)
+    seq, draws = parse_integer(seq, "seq", 1), parse_integer(draws, "draws", 1)
+    d_ks = [parse_integer(d_k, f"d_ks[{i}]", 1) for i, d_k in enumerate(d_ks)]
     if not d_ks:
         raise ValueError("d_ks is empty; expected at least one size.")
     rows: dict[str, list[float]] = {}
@@ -59,7 +59,7 @@ def saturation_study(
             for fact, value in {"spread": scores.std(correction=0), **facts}.items():
                 rows.setdefault(f"{fact}_{how}", []).append(value.item())
     measured = {name: torch.tensor(row, dtype=torch.float64) for name, row in rows.items()}
-    return {"d_k": torch.tensor(list(d_ks)), **measured}
+    return {"d_k": torch.tensor(d_ks), **measured}
 
 
 @course_theme()
@@ -80,6 +80,8 @@ def saturation(
         ValueError: if `scaled` is empty, `d_ks` does not increase, or a size is not a whole number of at least 1.
     """
     study = saturation_study(d_ks, seq, draws, seed)
+    if (study["d_k"].diff() <= 0).any():
+        raise ValueError("d_ks must increase from each number to the next.")
     lines_ = [{False: ("not scaled", "unscaled"), True: ("÷ √d_k", "scaled")}[bool(one)] for one in scaled]
     if not lines_:
         raise ValueError("scaled is empty; expected False, True or both.")
@@ -91,7 +93,7 @@ def saturation(
     }
     figure, words = new_figure(), []
     for k, (fact, (ylabel, at_uniform)) in enumerate(panels.items()):
-        xs, ys = parse_series(d_ks, {label: study[f"{fact}_{how}"] for label, how in lines_}, logx=True)
+        xs, ys = parse_series(study["d_k"], {label: study[f"{fact}_{how}"] for label, how in lines_}, logx=True)
         mark = ("uniform", at_uniform)
         axes = new_axes(figure, 2, 6 - 1.65 * k, *chart_size(ys, mark, 1.35))
         draw_lines(axes, xs, ys, "d_k" if k == 2 else "", ylabel, True, mark, bottom=0)

@@ -277,13 +277,16 @@ def next_tokens(probs: ArrayLike, tokenizer: Any, k: int = 10, title: str | None
         title: by default, the likeliest token.
 
     Raises:
-        ValueError: if `probs` is not a single row of probabilities, or `k` is out of range.
+        ValueError: if `probs` is not a single row of probabilities, `k` is out of range, or `tokenizer` has no
+            `decode`.
     """
     values = parse_numbers(probs, "probs", [1], "one row of probabilities, [vocab]")
     require_unit_interval(values, "probs", "Are these logits? Take their softmax.", tolerance=1e-4)
     if abs(values.sum() - 1) > 1e-2:
         raise ValueError(f"probs sum to {number_text(values.sum())}; over the whole vocabulary, they must sum to 1.")
-    parse_integer(k, "k", 1, 40)
+    k = parse_integer(k, "k", 1, 40)
+    if not hasattr(tokenizer, "decode"):
+        raise ValueError(f"tokenizer must have decode, like the result of load_tokenizer(); got {tokenizer!r}.")
     order = np.argsort(-values, kind="stable")[: min(k, len(values))]
     labels = [quote_token(decode_token(tokenizer, int(number))) for number in order]
     default = f"Most likely next: {labels[0]}, {number_text(values.max())}"
