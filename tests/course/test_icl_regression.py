@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.nn import functional as F
 
 from solutions import icl_regression as lesson
 from tests.feedback.answers import stable
+from tests.show.figure_checks import text_strings
 from utils import lessons, show
 from utils.checks import icl_regression as checks
 from utils.exercises.exercise import case, find_exercise
@@ -968,6 +970,13 @@ def _error_of_three_steps():
     answers_by_term = torch.cat([FRESH.z_q[..., :5].double() @ t for t in terms], -1).flatten(0, 1)
     answers = FRESH.y_q.double().flatten(0, 1)
     return (answers_by_term @ torch.linalg.lstsq(answers_by_term, answers).solution - answers).square().mean().item()
+
+
+def test_the_names_of_the_lines_fit_into_the_figure():
+    cells = [c.source for c in lessons.read_lesson(lessons.find_lesson("icl_regression")).cells]
+    (cell,) = [source for source in cells if source.startswith("no_mean = ")]
+    names = re.findall(r'"([^"]+)": \(', cell)
+    assert len(names) == 3 and set(names) <= set(text_strings(show.lines([0, 1], {name: [0, 1] for name in names})))
 
 
 @pytest.mark.claim("One head cannot remove the mean of y")

@@ -110,7 +110,7 @@ def test_row_sums_that_are_not_one_are_said(snapshot):
 
 
 def test_row_sums_that_are_written_as_one_are_one():
-    assert "Every row sums to 1." in show.weights(WEIGHTS.bfloat16(), TOKENS).alt
+    assert "Every row sums to 1." in show.weights([[0.5, 0.498], [0.5, 0.5]], ["a", "b"]).alt
 
 
 def test_the_words_tell_equal_tokens_apart():
