@@ -1149,7 +1149,9 @@ def test_against_shows_the_difference_of_two_ways(snapshot):
 def test_valley_shows_the_curve_and_the_points(snapshot):
     picture = show.valley([0.1, 0.2], [4.0, 2.0], {"yours": [(0.15, 3.0)]})
     assert picture.figure.axes[0].lines[1].get_xydata().tolist() == [[0.15, 3.0]]
-    assert "yours: (w 0.15, μ 3.00)" in picture.alt
+    assert "yours: (w 0.15, μ 3.00)" in picture.alt and picture.figure.axes[0].get_xlim()[0] == 0
+    negative = show.valley([0.1, 0.2], [4.0, 2.0], {"yours": [(-0.1, 2.0), (0.2, -1.0)]}).figure.axes[0]
+    assert negative.get_xlim()[0] < -0.1 and negative.get_ylim()[0] < -1
     for bad in (([0.2, 0.1], [1, 2]), ([0.0, 0.1], [1, 2]), ([0.1, 0.2], [1, 2, 3])):
         with pytest.raises(ValueError) as error:
             show.valley(*bad, {"yours": [(0.1, 1.0)]})

@@ -266,13 +266,15 @@ def valley(
     axes.annotate("best μ for each w", *place, color=MUTED, weight="bold", ha="right")
     some = list(zip(ws, mus))[:: max(1, len(ws) // 8)]
     words = [f"The curve: {', '.join(f'μ {number_text(b)} at w {a:g}' for a, b in some)}."]
+    low = np.zeros(2)
     for (name, pairs), colour, marker in zip(points.items(), SERIES, "osD^v"):
         table = parse_numbers(pairs, f"points[{name!r}]", [2], "a list of (w, mu) pairs")
         if table.shape[1] != 2:
             raise ValueError(f"points[{name!r}] has the shape {shape_text(table)}; expected a list of (w, mu) pairs.")
+        low = np.minimum(low, 1.1 * table.min(0))
         axes.plot(*table.T, marker, color=colour, markersize=7, label=name, zorder=3, markeredgecolor=PAPER)
         words.append(f"{name}: " + ", ".join(f"(w {number_text(a)}, μ {number_text(b)})" for a, b in table) + ".")
-    axes.set(xlabel="w", ylabel="μ", xlim=(0, None), ylim=(0, None))
+    axes.set(xlabel="w", ylabel="μ", xlim=(low[0], None), ylim=(low[1], None))
     axes.grid(color=FAINT, linewidth=0.5)
     axes.legend(frameon=False, fontsize=TEXT - 0.5, loc="upper right", handletextpad=0.3)
     return finish_picture(figure, title, "Where trained pairs end up", "\n".join(words))
