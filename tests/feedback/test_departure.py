@@ -55,6 +55,14 @@ return weights @ x
 """
 
 
+def test_a_negation_of_a_right_value_is_not_called_wrong(mixed):
+    """The sign may change at any step; here it changes twice."""
+    body = "scores = -x @ x.cumsum(-1).mT\nweights = torch.softmax(scores / -(x.shape[-1] ** 0.5), dim=-1)\nreturn "
+    assert diagnose(mixed, answer(body + "weights @ x"))
+    message = diagnose(mixed, answer(body + "-((-weights).roll(1, 0) @ x)")).message
+    assert "minus sign" not in message and "`roll` on" in message, message
+
+
 @pytest.mark.parametrize(
     "old, new, milestone, departure, line",
     [

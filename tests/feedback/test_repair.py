@@ -156,6 +156,18 @@ def test_a_repair_has_to_work_on_other_cases_too(attend):
     assert "Without" not in message and "to `clamp` on line 4" in message, message
 
 
+def test_a_repair_has_to_work_on_cases_with_a_note(attend):
+    """Without the division, the result is right, except with large numbers, where the exponentials overflow."""
+    cases = lambda rand: [
+        *(case(rand(n, 3), rand(5, 3)) for n in (2, 3, 4)),
+        case(80 * rand(4, 3), rand(5, 3), note="with large numbers"),
+    ]
+    body = "e = (x @ y.mT / 2).exp()\nreturn e / e.sum(-1, keepdim=True) @ y"
+    usual = replace(attend, cases=lambda rand: cases(rand)[:3])
+    assert "Without the division" in diagnose(usual, answer(body)).message
+    assert "Without" not in diagnose(replace(attend, cases=cases), answer(body)).message
+
+
 def test_an_optional_value_does_not_replace_a_right_one(attend):
     """With the logarithms instead of the scores, no number would be hidden, and the softmax would be right."""
     body = (

@@ -49,7 +49,7 @@ def _describe_problem(function: Callable[..., Any], args: Sequence[Any], kwargs:
         return None
     hints = typing.get_type_hints(function)
     for name, value in given.items():
-        if not _fits(value, hints[name]):
+        if name in hints and not _fits(value, hints[name]):
             return f"{name} must be {_describe(hints[name])}; got {value!r}."
     return None
 
