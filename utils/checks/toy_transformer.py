@@ -18,7 +18,9 @@ from utils.checks._attention import (
 from utils.checks._wrong_answers import with_steps, wrong_answer
 from utils.exercises.exercise import Facts, Float, Hints, Wrong, case, exercise
 from utils.exercises.oracles import observe_oracle
+from utils.feedback.phrases import call_text
 from utils.feedback.properties import draws_nothing, moves_with_its_module, works_when_changed
+from utils.feedback.report import format_number
 from utils.models.toy_transformer import STOP
 from utils.test_doubles.toy_transformer import (
     FakeTextModel,
@@ -605,6 +607,22 @@ def _one_step_of_its_optimizer(probe):
     return None
 
 
+def _moves_as_far_as_expected(probe):
+    """If the parameters move in the right direction, but not as far as they should, name the factor."""
+    for trial in probe.trials:
+        if isinstance(trial.yours.value, tuple) and not trial.is_correct(probe.exercise):
+            start = torch.vstack([trial.case.args[0].table, trial.case.args[0].bias]).detach()
+            yours, expected = (value[0].double() - start for value in (trial.yours.value, trial.expected.value))
+            factor = float((yours * expected).sum() / expected.square().sum())
+            is_scaled = abs(factor) > 1e-3 and abs(factor - 1) > 1e-3
+            if is_scaled and torch.allclose(yours, factor * expected, rtol=1e-3, atol=1e-5):
+                return (
+                    f"{call_text(probe.exercise, trial.case)}: the parameters move {format_number(factor, 3)} times as"
+                    " far as they should. Does your code change the loss, the gradients or the learning rate?"
+                )
+    return None
+
+
 exercise(
     "training_step",
     unswept={"training": "the lesson calls this function with a model in training mode"},
@@ -626,7 +644,7 @@ exercise(
     returns=(Float("row column", "parameters"), Float("", "loss"), Facts("the state after the step")),
     explain_entry=lambda index, yours, expected: _FACT_MESSAGES[index[0]] if len(index) == 1 else "",
     differentiable=False,
-    properties=[_one_step_of_its_optimizer],
+    properties=[_one_step_of_its_optimizer, _moves_as_far_as_expected],
     misconceptions={
         "old-gradients-added": _training_step.replace(forget=False).wrong(
             "The gradients of an earlier step were still there, and backward added this batch's gradients to them."

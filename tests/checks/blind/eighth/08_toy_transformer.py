@@ -376,7 +376,7 @@ def training_step(model, optimizer, batch):
     optimizer.step()
     return loss.item()
 
-# %% training_step wrong (difference): divides the loss by the number of texts before the backward pass, so the gradients are too small
+# %% training_step wrong (property moves_as_far_as_expected): divides the loss by the number of texts before the backward pass, so the gradients are too small
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()

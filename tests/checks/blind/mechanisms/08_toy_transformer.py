@@ -17,7 +17,7 @@ class CogModel(nn.Module):
         return self.decoder(self.norm(x))
 
 
-# %% training_step wrong (difference): clips the gradients at 10
+# %% training_step wrong (property moves_as_far_as_expected): clips the gradients at 10
 def training_step(model, optimizer, batch):
     tokens, asked = batch
     optimizer.zero_grad()
@@ -67,3 +67,24 @@ def generate_text(model: nn.Module, tokenizer, prompt: str, max_len: int = 28) -
             break
         ids = torch.cat((ids, torch.tensor([[best]])), dim=1)
     return tokenizer.decode(ids[0])
+
+
+# %% training_step wrong (property moves_as_far_as_expected): clips the gradients to a norm of 0.1
+def training_step(model, optimizer, batch):
+    tokens, asked = batch
+    optimizer.zero_grad()
+    loss = answer_loss(model(tokens), tokens, asked)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    optimizer.step()
+    return loss.item()
+
+
+# %% training_step wrong (property moves_as_far_as_expected): steps along the gradient of half the loss
+def training_step(model, optimizer, batch):
+    tokens, asked = batch
+    optimizer.zero_grad()
+    loss = answer_loss(model(tokens), tokens, asked)
+    (loss / 2).backward()
+    optimizer.step()
+    return loss.item()

@@ -220,7 +220,7 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tup
     return loss.item()
 
 
-# %% training_step wrong (difference): subtle, clips the gradients to a total length of 5, shows if they are longer
+# %% training_step wrong (property moves_as_far_as_expected): subtle, clips the gradients to a total length of 5, shows if they are longer
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[Tensor, Tensor]) -> float:
     """Take one optimizer step down the answer_loss of a batch; return the loss before the step."""
     tokens, asked = batch
