@@ -164,3 +164,8 @@ def test_saturation_draws_the_study():
         "not scaled" not in text_strings(only)
         and only.figure.axes[0].lines[0].get_ydata().tolist() == study["largest_scaled"].tolist()
     )
+
+
+def test_two_points_have_ticks_only_at_their_numbers():
+    (axes,) = show.lines([16, 32], {"kept": [1.0, 2.0]}).figure.axes
+    assert axes.get_xticks().tolist() == [16, 32]

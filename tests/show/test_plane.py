@@ -102,3 +102,8 @@ def test_steps_colours_the_weights_as_the_table_does():
 def test_a_long_vector_is_shortened_and_says_so():
     picture = show.steps(torch.arange(7.0)[None], ["a"], 0)
     assert "⋮" in text_strings(picture) and "6.00" in text_strings(picture) and "4.00" not in text_strings(picture)
+
+
+def test_a_shadow_that_points_away_has_a_positive_length():
+    alt = show.vectors({"a": [-2.0, 1.0], "b": [1.0, 0.0]}, projection=("a", "b")).alt
+    assert "The shadow of a on b is 2.00 long and points away from b." in alt

@@ -37,7 +37,7 @@ def predict(question: str, answer: Any, tolerance: float = 0, explain: str = "")
     parse_text("explain", explain, empty=True)
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     kind = _answer_kind(answer)
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not tolerance >= 0:
+    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
         raise ValueError(f"tolerance must be a number of at least 0; got {tolerance!r}.")
     start = {
         "question": question, "kind": kind, "wanted": WANTED[kind], "answer": _to_json(answer),

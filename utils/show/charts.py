@@ -269,8 +269,8 @@ def draw_lines(
         if len(xs) <= 12:
             axes.set_xticks(xs, [f"{x:g}" for x in xs])
             axes.minorticks_off()
-    elif len(xs) <= 12 and (np.diff(xs) == 1).all():
-        axes.set_xticks(xs)  # avoids fractional ticks, such as 2.5 layers
+    elif len(xs) <= 3 or (len(xs) <= 12 and (np.diff(xs) == 1).all()):
+        axes.set_xticks(xs)  # avoids ticks between the points, such as 2.5 layers
     ends = [(float(y[-1]), _end_label(name), colour) for (name, y), colour in zip(ys.items(), SERIES)]
     if mark:
         axes.axhline(mark[1], color=MUTED, linewidth=1, linestyle=(0, (2, 3)), zorder=0)

@@ -15,7 +15,7 @@ from utils.show.drawing_types import ArrayLike, Axes
 from utils.show.marks import write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture, new_axes, new_canvas, new_chart, new_figure
 from utils.show.sizes import BENCH, PAD, SMALL, TEXT, WIDEST
-from utils.show.text_format import number_text
+from utils.show.text_format import count_text, number_text
 
 DASHED: dict[str, Any] = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (3, 2))}
 
@@ -59,7 +59,9 @@ def prompts(z_q: ArrayLike, z: ArrayLike, y_q: ArrayLike, title: str | None = No
         axes.tick_params(length=2, colors=MUTED)
         axes.set(**({"yticklabels": []} if k else {"ylabel": "y"}))
         x, y = number_text(question), number_text(answer)
-        words.append(f"Prompt {k}: {len(points)} examples as dots; the question is x = {x}, and its answer is {y}.")
+        words.append(
+            f"Prompt {k}: {count_text(len(points), 'example')} as dots; the question is x = {x}, and its answer is {y}."
+        )
     return finish_picture(figure, title, "Each prompt has its own line", "\n".join(words))
 
 

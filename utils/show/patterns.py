@@ -62,7 +62,7 @@ def _draw_heads(names: list[str], called: list[str], values: np.ndarray, title: 
     tall = min(side, 1.6)
     image = figure.axes[-1].images[0]
     draw_colour_bar(image, 1 + left + across * (side + gap), top - tall, 0.1, tall, [0, 0.5, 1], ["0", "0.5", "1"])
-    what = f"Attention weights of {count_text(heads, 'head')} over {n} tokens, queries down, keys across."
+    what = f"Attention weights of {count_text(heads, 'head')} over {count_text(n, 'token')}, queries down, keys across."
     texts = [f"{head}: {text}" for head, text in zip(called, _describe_heads(names, values))]
     return finish_picture(figure, title, "", "\n".join([what, *texts]))
 

@@ -113,7 +113,8 @@ def vectors(
         onto = arrows[shadow[1]]
         length = float(tip @ onto / np.linalg.norm(onto))
         below.append(f"shadow of {token_label(shadow[0])} on {token_label(shadow[1])}: {number_text(length)}")
-        words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {number_text(length)} long.")
+        away = f" and points away from {shadow[1]}" if length < 0 else ""
+        words.append(f"The shadow of {shadow[0]} on {shadow[1]} is {number_text(abs(length))} long{away}.")
     for name, tip in arrows.items():
         draw_vector(axes, np.zeros(2), tip, of[name], 1.8, 12.6)
     default = "Arrows from the origin"

@@ -14,7 +14,7 @@ from utils.show.drawing_types import ArrayLike, Axes, Figure
 from utils.show.marks import draw_cell_borders, draw_colour_bar_beside, write_numbers
 from utils.show.picture import Picture, course_theme, finish_picture, new_chart
 from utils.show.sizes import MOST_NUMBERS, PAD, SMALL, SMALLEST, TEXT, WIDEST
-from utils.show.text_format import distinguish_names, list_values, number_text, text_width, token_label
+from utils.show.text_format import count_text, distinguish_names, list_values, number_text, text_width, token_label
 
 
 def _draw_table(
@@ -124,7 +124,8 @@ def list_largest(names: Sequence[str], row: np.ndarray, sizes: np.ndarray) -> st
 
 def _describe_size(values: np.ndarray, rows: Sequence[str] | None) -> str:
     n, m = values.shape
-    return f"1 query, {m} keys" if rows is None else f"{n} {'query' if n == 1 else 'queries'} down, {m} keys across"
+    keys, queries = count_text(m, "key"), count_text(n, "query")
+    return f"1 query, {keys}" if rows is None else f"{queries} down, {keys} across"
 
 
 @course_theme()
@@ -149,7 +150,8 @@ def grid(tokens: Sequence[str], title: str | None = None) -> Picture:
     for edge in range(n + 1):
         axes.plot([-0.5, n - 0.5], [edge - 0.5] * 2, color=MUTED, linewidth=0.8, clip_on=False)
         axes.plot([edge - 0.5] * 2, [-0.5, n - 0.5], color=MUTED, linewidth=0.8, clip_on=False)
-    alt = f"An empty table, {n} rows by {n} columns, {n * n} cells. Rows ask, columns answer: {', '.join(names)}."
+    size = f"{count_text(n, 'row')} by {count_text(n, 'column')}, {count_text(n * n, 'cell')}"
+    alt = f"An empty table, {size}. Rows ask, columns answer: {', '.join(names)}."
     return finish_picture(figure, title, "Row asks, column answers: which cells are yes?", alt)
 
 
@@ -188,13 +190,11 @@ def mask(
     default = f"{int(values.sum())} of {values.size} cells are yes"
     if max(n, m) <= 16:
         allowed = [[column for column, yes in zip(distinguish_names(columns), row) if yes] for row in values]
-        named = zip(
-            distinguish_names(rows or []), allowed
-        )  # `rows` is never None here, because a mask has two dimensions
+        named = zip(distinguish_names(rows or []), allowed)  # a mask has two dimensions, so `rows` is not None
         words = "\n".join(f"{name} may attend to: {', '.join(yes) or 'nothing'}." for name, yes in named)
     else:
         words = f"Row by row, the number of yes cells is {', '.join(str(int(row.sum())) for row in values)}."
-    return finish_picture(figure, title, default, f"A mask, {n} queries down, {m} keys across; {default}.\n{words}")
+    return finish_picture(figure, title, default, f"A mask, {_describe_size(values, rows)}; {default}.\n{words}")
 
 
 @course_theme()

@@ -67,8 +67,9 @@ def number_text(x: float) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
-    """Return a number and a noun, such as "1,200 tokens". The noun gets an s unless the number is 1."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """Return a number and a noun, such as "1,200 tokens" or "2 queries". The noun is singular if the number is 1."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def list_values(names: Sequence[str], values: Iterable[float]) -> str:
