@@ -129,6 +129,18 @@ def test_a_lesson_that_fails_is_named_with_its_line_and_nothing_is_written(tmp_p
         solve_lessons(["05"], out, source)
 
 
+def test_ctrl_c_while_the_kernel_starts_ends_without_a_traceback(monkeypatch):
+    def stop(client, **options):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise AssertionError("nbclient's clean-up")
+
+    monkeypatch.setattr("nbclient.NotebookClient.execute", stop)
+    done = CliRunner().invoke(app, ["solve", "00"])
+    assert done.exit_code == 130 and "Traceback" not in done.output
+
+
 def test_an_unknown_lesson_is_one_red_line():
     result = CliRunner().invoke(app, ["solve", "nope"])
     assert result.exit_code == 2 and result.stderr.startswith("There is no lesson 'nope' in solutions/. There are: ")

@@ -453,3 +453,9 @@ def test_the_bench_knows_three_ways_to_the_same_scores():
         assert torch.allclose(way(q, k, r), pairs, atol=1e-10)
         for flat in (torch.zeros_like(q), q):  # a zero reference, or one parallel to the query: the volume is 0
             assert way(q, k, flat).abs().max() < 1e-9
+
+
+def test_endless_lengths_are_one_sentence():
+    """The squared volume is too large even for Python's floats."""
+    with pytest.raises(ValueError, match="does not fit in"):
+        gram_attention.upcast(*(torch.full((2, 3), 1e60, dtype=torch.float64) for _ in range(3)))

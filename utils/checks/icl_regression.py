@@ -283,38 +283,40 @@ def _least_squares(x, y):
 
 def measured(z_q, z, y_q, d):
     """Compute the statistics in _STATISTICS. β is estimated by least squares."""
+    if 0 in (*z.shape, d):
+        return torch.full((len(_STATISTICS),), torch.nan, dtype=torch.float64)
     n, L, _ = z.shape
     x, y, x_q = z[..., :d], z[..., d:], z_q[..., :d]
     beta = _least_squares(x, y)
     residuals = y - x @ beta
     within = residuals - residuals.mean(dim=1, keepdim=True)
-    front, end = z[..., 0].std(), z[..., d].std()
+    front, end = z[..., 0].std(correction=0), z[..., d].std(correction=0)
     noise = (residuals.square().sum() / (n * (L - d))).sqrt()
     among = (x_q == x).all(-1).any(-1).double()
     statistics = {
         "y in front": (front > 1.2 and abs(end - 1) < 0.1).double(),
-        "x between prompts": x[:, 0].std(dim=0).mean(),
+        "x between prompts": x[:, 0].std(dim=0, correction=0).mean(),
         "x within a prompt": (x - x.mean(dim=1, keepdim=True)).square().mean().sqrt() * (L / (L - 1)) ** 0.5,
         "likeness in x": _correlation(x),
         "mean of x": x.mean(),
         "mean of x in a prompt": x.mean(dim=1).square().mean().sqrt() * L**0.5,
-        "spread of x": x.std(),
+        "spread of x": x.std(correction=0),
         "fourth moment of x": _fourth_moment(x),
         "x_q among x": among.mean(),
         "x_q always among x": among.min(),
         "likeness of x_q and x": (x_q * x).mean(dim=(0, 2)).abs().max(),
         "likeness in x_q": _correlation(x_q),
-        "x_q between prompts": x_q[:, 0].std(dim=0).mean(),
+        "x_q between prompts": x_q[:, 0].std(dim=0, correction=0).mean(),
         "mean of x_q": x_q.mean(),
-        "spread of x_q": x_q.std(),
+        "spread of x_q": x_q.std(correction=0),
         "fourth moment of x_q": _fourth_moment(x_q),
         "likeness of β and x_q": (beta.mT * x_q).mean(),
         "likeness of β and x": (beta.mT * x).mean(dim=(0, 2)).abs().max(),
         "mean of β": beta.mean(),
-        "β between prompts": (beta.var(dim=0).mean() - noise.square() / (L - d - 1)).clamp_min(0).sqrt(),
+        "β between prompts": (beta.var(dim=0, correction=0).mean() - noise.square() / (L - d - 1)).clamp_min(0).sqrt(),
         "likeness in β": _correlation(beta.mT),
         "fourth moment of β": _fourth_moment(beta),
-        "shared error": residuals.mean(dim=0).std() / (1 - d / L) / noise.clamp_min(1e-6),
+        "shared error": residuals.mean(dim=0).std(correction=0) / (1 - d / L) / noise.clamp_min(1e-6),
         "mean of the errors": residuals.mean() / (1 - d / L),  # fitting d slopes removes a fraction d / L of the errors
         # Fitting d slopes also removes a fraction d / L of the variance of a prompt's mean error.
         "mean error in a prompt": residuals.mean(dim=1).square().mean().sqrt() / noise / ((1 - d / L) / L) ** 0.5

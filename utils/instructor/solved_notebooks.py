@@ -123,6 +123,8 @@ def execute_lesson(path: Path, **options: Any) -> Any:
             client.execute(
                 env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **course, "PYTHONPATH": paths, "NO_COLOR": "1"}
             )
+    except AssertionError as error:  # nbclient cannot clean up if Ctrl-C stops it while the kernel starts
+        raise error.__context__ if isinstance(error.__context__, KeyboardInterrupt) else error from None
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         failed = [i for i, cell in enumerate(notebook.cells) if _has_failed(cell)]
         ran = [i for i, cell in enumerate(notebook.cells) if cell.get("execution_count")]

@@ -31,7 +31,8 @@ def upcast(*vectors: Float[Tensor, "*batch d"]) -> list[Float[Tensor, "*batch d"
     converted = [x.float() if x.dtype.itemsize < 4 else x for x in vectors]
     if not converted[0].is_meta:  # a meta tensor has no values
         longest = [float(x.detach().norm(dim=-1).amax()) for x in converted]
-        if not math.prod(longest) ** 2 < torch.finfo(converted[0].dtype).max:
+        volume = math.prod(longest)
+        if not volume * volume < torch.finfo(converted[0].dtype).max:
             lengths = ", ".join(f"{length:.3g}" for length in longest)
             raise ValueError(
                 f"query, key and reference have lengths up to {lengths}: their squared volume does not fit in"
