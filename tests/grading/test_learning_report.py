@@ -278,7 +278,8 @@ def find_graded(source):
 
 def test_the_code_of_a_misconception_with_replaced_steps_is_these_steps():
     wrong = {m.id: m for m in all_exercises()["causal_attn_weights"].misconceptions}
-    assert "1 / d_head" in misconception_source(wrong["divided-by-d_k"])
+    source = misconception_source(wrong["divided-by-d_k"])
+    assert "1 / d_head" in source and not source.endswith(",")
     missing = [
         (exercise.name, m.id)
         for exercise in all_exercises().values()

@@ -417,6 +417,13 @@ def test_an_answer_in_utils_stops_the_release_and_nothing_is_left(tmp_path, smal
     assert list(out.iterdir()) == []
 
 
+def test_a_folder_is_not_replaced(tmp_path, small):
+    folder = tmp_path / "a.zip"
+    folder.mkdir()
+    with pytest.raises(ReleaseError, match="is a folder"):
+        release(folder, replace=True, root=small)
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_two_releases_of_one_zip_at_once_do_not_mix(tmp_path, small, monkeypatch, replace):
     """The second release is written after the audit of the first, and before the first gets its final name."""

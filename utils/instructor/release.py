@@ -94,6 +94,8 @@ def release(
 
 
 def _require_writable(out: Path, replace: bool) -> None:
+    if out.is_dir():
+        raise ReleaseError(f"{out} is a folder. Choose another name for the zip file.")
     if out.exists() and not replace:
         raise ReleaseError(f"{out} already exists. Add --replace to overwrite it.")
 

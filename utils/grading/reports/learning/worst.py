@@ -114,7 +114,7 @@ def misconception_source(misconception: Misconception) -> str:
 
 def _source(answer: object) -> str:
     with contextlib.suppress(OSError, TypeError):
-        return textwrap.dedent(inspect.getsource(answer)).strip()  # pyright: ignore[reportArgumentType]
+        return textwrap.dedent(inspect.getsource(answer)).strip().rstrip(",")  # pyright: ignore[reportArgumentType]
     return ""
 
 
