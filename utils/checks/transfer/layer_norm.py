@@ -89,6 +89,9 @@ def _mistakes(norm, scale=lambda normed, w: normed * w, **more):
         "scale-unused": norm.replace(scale=lambda normed, w: normed).wrong(
             "You return the normalised vectors without w. Finally, multiply each entry by its number in w."
         ),
+        "scale-plus-one": norm.replace(scale=lambda normed, w: scale(normed, 1 + w)).wrong(
+            "You multiply by 1 + w, as some models do, which store w minus 1. Here, multiply by w."
+        ),
         "scale-first": Wrong(
             lambda x, w, eps: norm.replace(scale=lambda normed, w: normed)(scale(x, w), w, eps),
             "You multiplied by w before the norm, so w changes the means and the divisors. Multiply by w after the"

@@ -192,6 +192,12 @@ transfer_family(
                         "You use the mark one position too early. The marks belong to the tokens that are predicted,"
                         " not to the tokens before them."
                     ),
+                    "marks-of-the-logits": _ahead.replace(
+                        pair=lambda logits, tokens, marked: (logits[:, :-2], tokens[:, 2:], marked[:, :-2])
+                    ).wrong(
+                        "You use the mark two positions too early, at the position of the logits. The marks belong to"
+                        " the tokens that are predicted."
+                    ),
                 },
             ),
         ),
