@@ -5,8 +5,8 @@ import torch
 
 from tests.feedback.test_departure import answer
 from utils.exercises.exercise import case
-from utils.feedback.argument_experiments import exchanged_axes
 from utils.feedback.diagnose import diagnose
+from utils.feedback.wrong_step.argument_experiments import exchanged_axes
 
 
 @pytest.fixture

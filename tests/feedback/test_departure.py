@@ -12,9 +12,9 @@ from utils.exercises.call_trace import CallRecorder
 from utils.exercises.cell_code import CellCode
 from utils.exercises.exercise import Float, case
 from utils.exercises.runner import InProcessRunner
-from utils.feedback.departure_text import constant_factor
 from utils.feedback.diagnose import diagnose
-from utils.feedback.milestones import match
+from utils.feedback.wrong_step.departure_text import constant_factor
+from utils.feedback.wrong_step.milestones import match
 
 
 @pytest.fixture

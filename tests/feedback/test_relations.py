@@ -108,7 +108,9 @@ def test_sizes_and_amounts_are_those_of_the_reported_case(declare_exercise):
     assert "size of axis 0 of `x` is 4 here" in diagnose(double, lambda x: x * 2 * len(x)).message
     assert "+4 in this case" in diagnose(double, lambda x: x * 2 + len(x)).message
     counted = declare_exercise("counted", oracle=lambda x: list(range(len(x))), cases=cases)
-    assert "The first 3 of 4 items" in diagnose(counted, lambda x: [*range(len(x) - 1), 9]).message
+    assert "The first 3 of 4 items are right" in diagnose(counted, lambda x: [*range(len(x) - 1), 9]).message
+    one = diagnose(counted, lambda x: [0, *[9] * (len(x) - 1)]).message
+    assert "Only the first of 4 items is right" in one, one
 
 
 def test_half_is_not_named_after_one_of_two_sizes(declare_exercise):

@@ -108,7 +108,7 @@ def test_a_function_on_the_line_of_a_wrong_step_is_not_replaced(attend):
 
 def test_right_parts_do_not_use_up_the_search(declare_exercise, monkeypatch):
     """Each intermediate value of `centred` is unknown, but its result is right."""
-    monkeypatch.setattr("utils.feedback.repair.MOST_CALLS", 0)
+    monkeypatch.setattr("utils.feedback.wrong_step.repair.MOST_CALLS", 0)
     chained = declare_exercise(
         "chained",
         oracle=lambda x: ((x - x.mean(-1, keepdim=True)) / 7).softmax(-1),
@@ -124,9 +124,28 @@ def test_right_parts_do_not_use_up_the_search(declare_exercise, monkeypatch):
     assert "would be right if the division" in message, message
 
 
+def test_the_wrong_part_of_a_stack_is_named(declare_exercise):
+    """A column of `y` is part of a right value, but it is the wrong column."""
+
+    def columns(x):
+        return torch.stack([x[:, -1], (2 * x)[:, -1]])
+
+    stacked = declare_exercise(
+        "stacked",
+        oracle=lambda x: columns(x).softmax(-1),
+        milestones=lambda x: {"the double": 2 * x, "the last columns": columns(x)},
+        cases=lambda rand: [case(rand(4, 3)), case(rand(3, 5))],
+    )
+    body = "y = x * 2\nrows = [x[:, -1], y[:, 0]]\nreturn torch.stack(rows).softmax(-1)"
+    assert diagnose(stacked, answer(body.replace("y[:, 0]", "y[:, -1]"), "stacked", "x"))
+    report = diagnose(stacked, answer(body, "stacked", "x"))
+    assert "`stack` on line 4" in report.message and "the indexing on line 3" in report.message, str(report)
+    assert [line.line for line in report.trace if line.state == "wrong"] == [3]
+
+
 def test_many_wrong_steps_do_not_use_up_the_search(declare_exercise, monkeypatch):
     """Each of the 20 later steps could be superfluous, but the mistake is in the first step."""
-    monkeypatch.setattr("utils.feedback.repair.MOST_CALLS", 0)
+    monkeypatch.setattr("utils.feedback.wrong_step.repair.MOST_CALLS", 0)
     chained = declare_exercise(
         "chained",
         oracle=lambda x: (x.cumsum(-1) + x.square().cumsum(-1)).softmax(-1),

@@ -284,7 +284,7 @@ def exercise(
             such as the installed GPT-2. Cases and results are cached until this value changes.
         steps: for a value, the intermediate values that its cell computes, by name.
         milestones: a function with the oracle's signature that returns the intermediate values of the computation, in
-            order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.departure`.
+            order: `{"the scores": scores, "the weights": weights}`; see `utils.feedback.wrong_step.departure`.
         unswept: the sweeps of `utils.feedback.sweeps` that the answer need not pass, each with the reason.
 
     Raises:

@@ -17,8 +17,6 @@ from utils.exercises.observe import Observation
 from utils.exercises.oracles import cached_misconception_result, cached_oracle_observation, parse_observation
 from utils.exercises.probe import Probe, Trial
 from utils.exercises.source_lint import find_lint
-from utils.feedback.departure import find_departure
-from utils.feedback.departure_text import Departure
 from utils.feedback.diagnostics import DIAGNOSTICS, changed_mode_text
 from utils.feedback.difference import (
     build_table,
@@ -34,6 +32,8 @@ from utils.feedback.phrases import call_text
 from utils.feedback.properties import report_broken_property
 from utils.feedback.relations import find_relation
 from utils.feedback.report import Report, comparison_table
+from utils.feedback.wrong_step.departure import find_departure
+from utils.feedback.wrong_step.departure_text import Departure
 
 # Reports for these properties do not name a wrong step. The first two properties concern initial parameters, and the
 # report on the last property already names the line that gives nan.

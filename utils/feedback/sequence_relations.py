@@ -20,7 +20,9 @@ def find_sequence_relation(pairs: Sequence[tuple[Any, Any]]) -> tuple[str, str] 
         rest = "your result goes on" if shared[0] == len(expected) else at_end
         items = "characters" if isinstance(expected, str) else "items"
         rest = rest.replace("item", items.removesuffix("s"))
-        return "prefix", f"The first {shared[0]} of {len(expected)} {items} are right, but {rest}."
+        first = "Only the first" if shared[0] == 1 else f"The first {shared[0]}"
+        verb = "is" if shared[0] == 1 else "are"
+        return "prefix", f"{first} of {len(expected)} {items} {verb} right, but {rest}."
     return None
 
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from utils.exercises.compare import difference_mask
 from utils.exercises.observe import is_float
-from utils.feedback.computation import Computation
-from utils.feedback.milestones import has_same_axes
 from utils.feedback.phrases import operation_text
 from utils.feedback.report import TraceLine
+from utils.feedback.wrong_step.computation import Computation
+from utils.feedback.wrong_step.milestones import has_same_axes
 
 MOST_NOTES = 4  # the maximum number of values that a report names for one line
 MOST_LINES = 12  # the maximum number of lines that a report quotes

@@ -16,7 +16,7 @@ from torch import Tensor
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import collect_tensors, is_float
 from utils.exercises.probe import Trial
-from utils.feedback.repair import Repairer
+from utils.feedback.wrong_step.repair import Repairer
 
 MOST_CHANGES = 6  # at most this many calls that change an argument are tried
 RESHAPES = ("reshape", "view", "reshape_as", "view_as")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from utils.feedback.computation import VIEWS, Computation
-from utils.feedback.milestones import is_slice_size, similarity
+from utils.feedback.wrong_step.computation import VIEWS, Computation
+from utils.feedback.wrong_step.milestones import is_slice_size, similarity
 
 PROPORTIONAL, CLOSE, MUCH_CLOSER = 0.999, 0.5, 0.1  # bounds of `similarity`
 

@@ -18,8 +18,8 @@ from utils.exercises.call_trace import TracedCall
 from utils.exercises.compare import values_equal
 from utils.exercises.oracles import parse_observation
 from utils.exercises.probe import Probe, Trial
-from utils.feedback.computation import Computation
-from utils.feedback.milestones import Milestone, expected_values, float_result
+from utils.feedback.wrong_step.computation import Computation
+from utils.feedback.wrong_step.milestones import Milestone, expected_values, float_result
 
 FEWEST_RUNS, MOST_CALLS = 15, 4000  # a search stops after MOST_CALLS calls, but not before FEWEST_RUNS runs
 MOST_OTHERS = 2  # a repair is tested on at most this many other wrong trials

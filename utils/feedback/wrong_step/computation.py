@@ -9,7 +9,7 @@ from torch import Tensor
 
 from utils.exercises.call_trace import TracedCall
 from utils.exercises.observe import is_float
-from utils.feedback.milestones import (
+from utils.feedback.wrong_step.milestones import (
     ATOL,
     ExpectedValues,
     Match,
@@ -244,6 +244,13 @@ class Computation:
         """Return the first call that returns a tensor without entries."""
         values = ((i, call.value) for i, call in enumerate(self.calls))
         return next((i for i, value in values if value is not None and not value.numel()), None)
+
+    def wrong_part(self, i: int, k: int) -> int | None:
+        """If call `i` stacks values, return the first of them that is not a slice of milestone `k`; otherwise None."""
+        parts = [j for j in self.inputs[i] if self.is_number(j)] if self.calls[i].name == "stack" else []
+        milestone = self.milestones[k].value
+        values = ((j, self.calls[j].value) for j in parts)
+        return next((j for j, v in values if v is not None and not matching_slices(v, milestone, self.atol)), None)
 
     def passes(self, i: int) -> list[int]:
         """Return the calls that the step of call `i` makes in all passes of a loop."""

@@ -5,8 +5,8 @@ The answer runs once more, and each torch call that its lines make is recorded. 
 has the milestone's numbers. The order of the axes may differ. A label that ends in "?" names an optional value: some
 correct answers skip it.
 
-If replacing the result of one step makes the answer right (`utils.feedback.repair`), the report names this step.
-Otherwise, it names the first wrong result, and the milestone that should follow.
+If replacing the result of one step makes the answer right (see `repair`), the report names this step. Otherwise, it
+names the first wrong result, and the milestone that should follow.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from torch import Tensor
 from utils.exercises.compare import values_equal
 from utils.exercises.observe import is_float
 from utils.exercises.probe import Probe, Trial
-from utils.feedback.argument_experiments import find_changed_argument, find_wrong_reshapes
-from utils.feedback.computation import VIEWS, Computation
-from utils.feedback.departure_text import (
+from utils.feedback.report import TraceLine
+from utils.feedback.wrong_step.argument_experiments import find_changed_argument, find_wrong_reshapes
+from utils.feedback.wrong_step.computation import VIEWS, Computation
+from utils.feedback.wrong_step.departure_text import (
     Departure,
     label_text,
     line_text,
@@ -34,8 +35,8 @@ from utils.feedback.departure_text import (
     source_text,
     trace_lines,
 )
-from utils.feedback.expected_step import expected_leaf, expected_milestone, wrong_step
-from utils.feedback.milestones import (
+from utils.feedback.wrong_step.expected_step import expected_leaf, expected_milestone, wrong_step
+from utils.feedback.wrong_step.milestones import (
     ambiguity,
     expected_values,
     float_result,
@@ -45,8 +46,7 @@ from utils.feedback.milestones import (
     match,
     trace_back,
 )
-from utils.feedback.repair import Repair, Repairer
-from utils.feedback.report import TraceLine
+from utils.feedback.wrong_step.repair import Repair, Repairer
 
 COPYING = ("expand", "expand_as", "repeat", "repeat_interleave", "broadcast_to")  # they never cause wrong numbers
 
@@ -178,6 +178,12 @@ class _Explanation:
             return self._departure_of_pass(i, k)
         if reached is not None:
             return self._departure_of_right_step(i, reached, k)
+        if (part := computation.wrong_part(i, k)) is not None:
+            where = sentence_case(self._line(i, with_operation=True))
+            sentence = (
+                f"{where} should give {label}, but {self._line(part, with_operation=True)} gives it other numbers."
+            )
+            return self._departure(sentence, self._trace_lines(self.calls[part].line, label), i, k)
         first = min(self._wrong_steps(i))
         where = self._region_text(first, i, source is not None and self.calls[source].line == line)
         start = "" if source is None or before is None else f"{''.join(self._source_text(source, before))}. "
