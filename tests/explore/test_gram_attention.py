@@ -2,11 +2,22 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from tests.show.test_gram_attention import arrows
 from utils import explore
+
+
+def arrows(rise: float, length: float, angle: float) -> np.ndarray:
+    """Return the explorer's query, key and reference, [3, 3].
+
+    Query and reference have length 1 and are `angle` degrees apart; the key is above the middle between them.
+    """
+    up, half, apart = math.radians(rise), math.radians(angle / 2), math.radians(angle)
+    key = length * np.array([math.cos(up) * math.cos(half), math.cos(up) * math.sin(half), math.sin(up)])
+    rows = np.array([[1.0, 0.0, 0.0], key, [math.cos(apart), math.sin(apart), 0.0]])
+    return rows.round(12) + 0.0  # cos 90° is 6e-17 on a computer
 
 
 @pytest.mark.parametrize(
