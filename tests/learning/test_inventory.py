@@ -99,6 +99,14 @@ def test_the_first_sitting_tells_the_score_only(progress_path):
     assert len(complete(3).widget.state["result"]["concepts"]) == 12
 
 
+def test_an_older_state_from_a_slow_browser_does_not_remove_the_result(progress_path):
+    """While the kernel is busy, Jupyter delays updates of the state, so an older state can come after a message."""
+    sitting = complete(1)
+    older = {"place": "review", "chosen": {"A1": -1}, "minutes": {}, "result": None}
+    sitting.widget.set_state({"state": older})
+    assert sitting.widget.state["result"]["n"] == 12 and sitting.widget.state["place"] == "result"
+
+
 def test_an_unfinished_sitting_is_kept_and_does_not_count(progress_path):
     first = Sitting(1, lambda: NOW)
     send(first, {"A1": 2, "A2": -1}, done=False, minutes={"A1": 1.5})

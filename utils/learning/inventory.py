@@ -91,7 +91,9 @@ class Sitting:
             f"Form {name} of the concept inventory asks {len(self.items)} questions about attention, which take about"
             f" {MINUTES} minutes. Open the lesson in JupyterLab to answer them."
         )
+        self.result: dict[str, Any] | None = None
         self.widget = make_widget(__file__, words, start, self._restore_state(entry), on_message=self.handle_message)
+        self.widget.observe(self._show_result, "state")
 
     def _to_page(self, item: Item) -> dict[str, Any]:
         return {"id": item.id, "question": item.question, "code": item.code, "choices": self.choices[item.id]}
@@ -125,7 +127,13 @@ class Sitting:
         entry = {"seed": self.seed, "done": done, "when": self.clock().isoformat(), "items": items}
         record_sitting(self.number, entry)
         if done:
-            widget.state = {**widget.state, "place": "result", "result": self._result(items)}
+            self.result = self._result(items)
+            self._show_result()
+
+    def _show_result(self, _change: Any = None) -> None:
+        """Put the result into the widget's state. A slow browser may send an older state after the last message."""
+        if self.result and self.widget.state.get("result") != self.result:
+            self.widget.state = {**self.widget.state, "place": "result", "result": self.result}
 
     def _record(self, item: Item, place: Any, minutes: Any) -> dict[str, Any]:
         """Return the record of one item. The browser is not trusted: an impossible choice counts as skipped."""

@@ -55,6 +55,7 @@ class Widget(Protocol):
     words: str
 
     def send(self, content: Mapping[str, Any]) -> None: ...
+    def observe(self, handler: Callable[[Any], None], names: str) -> None: ...
 
 
 @functools.cache
