@@ -63,7 +63,7 @@ def report_failure(probe: Probe) -> Report:
         report.message = _MODES[report.reason == "property"].format(message=report.message)
     if has_steps:
         _add_departure(report, probe, wrong, found)
-    if report.reason in ("difference", "shape", "raised", "dtype", "property") and wrong:
+    if report.reason in ("difference", "shape", "raised", "dtype"):
         report.message += _side_effect_text(probe)
     unused = probe.runner.inspect_code().unused_arguments
     if unused and report.reason in ("difference", "shape", "property"):
