@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from utils.show.argument_types import explain_wrong_types
@@ -26,7 +27,7 @@ def attach(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable, 
     @functools.cache
     def load(name: str) -> Any:
         value = getattr(importlib.import_module(f"{package}.{home[name]}"), name)
-        return value if isinstance(value, type) else explain_wrong_types(value)
+        return explain_wrong_types(value) if isinstance(value, FunctionType) else value
 
     def __getattr__(name: str) -> Any:
         if name not in home:
