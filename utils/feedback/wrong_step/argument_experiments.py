@@ -25,7 +25,10 @@ MOST_ORDERS = 2  # at most this many orders of the axes are tried for each call
 
 
 def find_changed_argument(repairer: Repairer) -> int | None:
-    """Return the last of the calls that change an argument, if the answer is right with the unchanged argument."""
+    """Return the call whose result should be an unchanged argument of the answer. If there is none, return None.
+
+    If several calls change the argument one after the other, this is the last of them.
+    """
     computation = repairer.computation
     changes = [i for i in repairer.path if not computation.is_right(i) and not computation.ancestors(i)]
     arguments = _arguments(repairer, repairer.trial)

@@ -152,7 +152,7 @@ class _Explanation:
         return self._untested_departure(sentence, wrong, following)
 
     def _departure_of_reshapes(self, calls: Sequence[int]) -> Departure:
-        """Report calls of `reshape` or `view` that should exchange axes. A run has shown that this makes it right."""
+        """Report calls of `reshape` or `view`. A run has shown that the result is right if they exchange axes."""
         lines = {self.calls[i].line: self._line(i) for i in calls}
         where = f"{self._operation(calls[0])} on {list_text(list(lines.values()))}"
         sentence = (
